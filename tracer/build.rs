@@ -1,8 +1,9 @@
-//! How the linker makes `libomptrace.so`.
+//! Linker options for `libomptrace.so`.
 
 fn main() {
-    // Never unmapped, though runtimes close it. A thread may wait for the loader's lock while a library is closed. Nothing
-    // can wait for it then, and it must not lose its code (docs/design/004-writer-and-loader.md).
+    // The library is never unmapped, even if runtimes close it: while it is being closed, one of its threads may wait
+    // for the loader's lock. Nothing can wait for that thread then, and it must not lose its code
+    // (docs/design/004-writer-and-loader.md).
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");
 }

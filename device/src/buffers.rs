@@ -1,25 +1,26 @@
-//! Trace buffers: memory that devices fill, lent on request, given back by a completion.
+//! Trace buffers: memory that devices fill, lent on request and returned by a completion.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::lock::Mutex;
 
-/// Buffers that are kept for the next request.
+/// Maximum number of buffers kept for later requests.
 const MAX_KEPT: usize = 8;
-/// Bytes of all buffers at once; a request beyond gets none.
+/// Maximum size of all buffers together in bytes; further requests are refused.
 const MAX_BYTES: usize = 64 << 20;
-/// No buffer is smaller, unless the user wants that. A record takes up to 112 bytes, and a runtime that finds no room for one
-/// may write through a null pointer.
+/// Minimum size of a buffer in bytes, unless the user wants less. A record takes up to 112 bytes, and a runtime without
+/// room for one may write through a null pointer.
 const MIN_BYTES: usize = 512;
-/// A buffer takes at most one of this many parts of the memory left. So no size that a user asks for leaves others without.
+/// A buffer takes at most one part in this many of the remaining memory, so that no size chosen by a user leaves none
+/// for others.
 const PART: usize = 8;
-/// The same where less than half is left. A runtime may keep a buffer for each pair of a thread and a device, for good, also of
-/// threads that have ended.
+/// The part if less than half of the limit remains. A runtime may keep a buffer for each pair of a thread and a device
+/// forever, even for threads that have ended.
 const SMALL_PART: usize = 2048;
 
-/// All buffers of a session. Their memory stays with the process while the session goes on: a runtime that completes a
-/// buffer twice must not read memory that is gone.
+/// All buffers of a session. Their memory is not freed during the session, because a runtime that completes a buffer
+/// twice must not read freed memory.
 #[derive(Debug)]
 pub struct Buffers {
     bytes: usize,
@@ -28,34 +29,34 @@ pub struct Buffers {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The buffers that a device has, by address.
+    /// The buffers in use by devices, by address.
     lent: BTreeMap<usize, Box<[u64]>>,
-    /// The buffers that wait for the next request.
+    /// The buffers kept for later requests.
     kept: Vec<Box<[u64]>>,
-    /// All that were made.
+    /// Number of buffers made.
     made: usize,
-    /// Their bytes.
+    /// Size of the buffers made, in bytes.
     used: usize,
 }
 
 /// A buffer for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lent {
-    /// Where it is; aligned for any record.
+    /// The buffer's address, aligned for any record.
     pub address: usize,
     /// Its size in bytes.
     pub bytes: usize,
-    /// It is one more than are kept.
+    /// The buffer exceeds the number of buffers that are kept.
     pub is_extra: bool,
 }
 
 impl Buffers {
-    /// Buffers of `bytes` each.
+    /// Buffers of `bytes` bytes each.
     pub fn new(bytes: usize) -> Buffers {
         Buffers { bytes: bytes.max(8).next_multiple_of(8), state: Mutex::default() }
     }
 
-    /// Lends a buffer; none beyond the limit.
+    /// Lends a buffer; `None` if the limit is reached.
     pub fn lend(&self) -> Option<Lent> {
         let mut state = self.state.lock();
         let kept = state.kept.pop();
@@ -76,7 +77,7 @@ impl Buffers {
         Some(Lent { address, bytes, is_extra })
     }
 
-    /// The size of a new buffer beside those of `used` bytes, if there is room for one.
+    /// The size of a new buffer if existing ones have `used` bytes; `None` if there is no room.
     fn next_bytes(&self, used: usize) -> Option<usize> {
         let left = MAX_BYTES - used;
         let part = match left < MAX_BYTES / 2 {
@@ -88,19 +89,19 @@ impl Buffers {
         (bytes <= left).then_some(bytes)
     }
 
-    /// Whether a buffer waits for the next request.
+    /// Whether a buffer is kept for later requests.
     pub fn has_kept(&self) -> bool {
         !self.state.lock().kept.is_empty()
     }
 
-    /// Where the buffer at `address` lies, if a device has it.
+    /// The address range of the buffer at `address`, if a device has it.
     pub fn range(&self, address: usize) -> Option<Range<usize>> {
         let state = self.state.lock();
         let buffer = state.lent.get(&address)?;
         Some(address..address + size_of_val::<[u64]>(buffer))
     }
 
-    /// A device gives the buffer back; false where it does not have it.
+    /// Takes a buffer back; false if no device has it.
     pub fn take_back(&self, address: usize) -> bool {
         let mut state = self.state.lock();
         let Some(buffer) = state.lent.remove(&address) else {
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(buffers.lend(), Some(first));
     }
 
-    /// Each pair of a thread and a device may have one for good.
+    /// Each pair of a thread and a device may keep a buffer forever.
     #[test]
     fn there_is_room_for_thousands_of_buffers_whatever_their_size() {
         let sizes = [4 << 10, 64 << 10, 1 << 20, MAX_BYTES / 2, MAX_BYTES, 2 * MAX_BYTES];
@@ -134,7 +135,7 @@ mod tests {
             let buffers = Buffers::new(bytes);
             let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend()).collect();
             assert!(lent.len() > 8000, "{bytes}: {}", lent.len());
-            // Half of the memory goes to buffers of the size that the user wants, or to a few large ones.
+            // Half of the memory is for buffers of the user's size, or for a few large ones.
             assert!(lent[..4].iter().all(|lent| lent.bytes >= bytes.min(4 << 20)));
             assert!(lent.iter().all(|lent| lent.bytes >= MIN_BYTES));
             let all: usize = lent.iter().map(|lent| lent.bytes).sum();

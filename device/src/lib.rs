@@ -1,23 +1,24 @@
-//! Devices as omptrace's tracer sees them: what traces them, trace buffers, records, clocks.
+//! Device tracing for omptrace's tracer: device tracers, trace buffers, records, clocks.
 //!
-//! A runtime passes a lookup of the device's own to `ompt_callback_device_initialize` (OpenMP 5.2, 19.5.2.19). Real
-//! runtimes answer everything, something or nothing, and some answer and then refuse. Whatever it is, tracing goes on with
-//! what is left, and the trace says what was missing and why.
+//! A runtime passes a device's lookup function to `ompt_callback_device_initialize` (OpenMP 5.2, 19.5.2.19). Real
+//! runtimes offer all, some or no entry points, and some offer an entry point and then refuse the request. In each
+//! case, tracing continues with what is available, and the trace states what was missing and why.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | `tracer` | [`DeviceTracer`], which starts, flushes and stops tracing, drains records and reads the clock |
-//! | `record` | [`Record`]: a kernel, a copy, memory, a marker or something in a device's own format |
-//! | `ompt` | the first tracer: the entry points of OpenMP 5.2, 19.6.2, records copied raw |
-//! | `cupti` | the second: NVIDIA's library, where a runtime traces nothing |
-//! | `announced` | [`Announced`]: what a runtime says of a device |
+//! | `record` | [`Record`]: a kernel, a copy, memory, a marker, or something in a device's native format |
+//! | `ompt` | the first tracer: the entry points of OpenMP 5.2, 19.6.2, with records copied raw |
+//! | `cupti` | the second: NVIDIA's library, for runtimes that trace nothing |
+//! | `announced` | [`Announced`]: what a runtime reports about a device |
 //! | `provider` | the table of tracers |
 //! | `buffers` | [`Buffers`]: memory lent to devices |
 //! | `lock` | a lock that callbacks may wait for |
-//! | `problem` | [`Problem`]: what devices do wrong, counted |
+//! | `problem` | [`Problem`]: counted problems of devices |
 //!
-//! The device's side is never trusted. The kernel reads pointers for us unless they lead into a buffer of ours. Sizes are
-//! those of the standard's types, and walks end. The crate knows no trace file and no clock of the host.
+//! Data from devices is never trusted. Pointers are read by the kernel unless they point into one of our buffers. Sizes
+//! are those of the standard's types, and walks are bounded. The crate depends neither on the trace file nor on the
+//! host's clock.
 
 mod announced;
 mod buffers;

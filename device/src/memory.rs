@@ -1,10 +1,10 @@
-//! Memory that a runtime points to, which may not be there.
+//! Reads memory to which a runtime points, and which may not exist.
 
 use std::ffi::c_char;
 use std::io;
 
-/// Copies what lies at `address` into `bytes`; false where it cannot be read. The kernel copies, so that a bad pointer
-/// is an error and no fault.
+/// Copies the memory at `address` into `bytes`; false if it cannot be read. The kernel copies, so a bad pointer results
+/// in an error instead of a fault.
 pub fn copy(address: usize, bytes: &mut [u8]) -> bool {
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
@@ -14,14 +14,15 @@ pub fn copy(address: usize, bytes: &mut [u8]) -> bool {
     usize::try_from(copied) == Ok(bytes.len()) || copied < 0 && refused() && copy_by_pipe(address, bytes)
 }
 
-/// The same where the call is not known, as to qemu, or not allowed, as in some containers: `write` checks its pointer, too. The C
-/// library's functions would be points where threads are cancelled.
+/// Copies through a pipe, if the system call is unknown, as in qemu, or forbidden, as in some containers: `write`
+/// checks its pointer, too. The C library's functions are avoided, because they are cancellation points.
 #[cold]
 fn copy_by_pipe(address: usize, bytes: &mut [u8]) -> bool {
     /// Written as a whole, or not at all.
     const PART: usize = libc::PIPE_BUF;
     let call = |number, arguments: [usize; 3]| {
-        // SAFETY: the calls below write to what this function has borrowed alone; the kernel checks what they read.
+        // SAFETY: the calls below write only to local variables of this function; the kernel checks the memory that
+        // they read.
         unsafe { libc::syscall(number, arguments[0], arguments[1], arguments[2]) }
     };
     let mut ends: [i32; 2] = [-1; 2];
@@ -41,14 +42,14 @@ fn copy_by_pipe(address: usize, bytes: &mut [u8]) -> bool {
     is_copied
 }
 
-/// A text at an address that may be wrong, up to `most` bytes; `None` where it cannot be read.
+/// A text at an address that may be invalid, up to `most` bytes; `None` if it cannot be read.
 pub fn text(address: *const c_char, most: usize) -> Option<Vec<u8>> {
-    /// A part of a page, of any size: the stack may have little room.
+    /// Less than any page size: the stack may have little room.
     const PART: usize = 256;
     let mut text = Vec::new();
     let mut at = address as usize;
     while at != 0 && text.len() < most {
-        // Not beyond the page: the next one may not be there, and the text may end before.
+        // Not across a page boundary: the next page may not exist, and the text may end before it.
         let mut part = [0; PART];
         let part = &mut part[..(PART - at % PART).min(most - text.len())];
         if !copy(at, part) {

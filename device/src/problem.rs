@@ -1,19 +1,20 @@
-//! Problems with trace buffers and records, and losses by tracing. All of it is counted, none of it ends the program.
+//! Problems with trace buffers and records, and losses caused by tracing. They are counted, and none of them ends the
+//! program.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Turns a row `Problem "words"` into a variant and its words.
+/// Turns a row `Problem "text"` into a variant and its text.
 macro_rules! problems {
     ($($(#[$doc:meta])* $Problem:ident $text:literal;)*) => {
-        /// Something that a runtime or device did with its buffers and records.
+        /// A problem with the buffers and records of a runtime or device.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Problem { $($(#[$doc])* $Problem,)* }
 
         impl Problem {
             const ALL: &[Problem] = &[$(Problem::$Problem),*];
 
-            /// The problem in words; how often it came follows.
+            /// The problem's text, to be followed by its count.
             pub fn text(self) -> &'static str {
                 match self { $(Problem::$Problem => $text,)* }
             }
@@ -22,33 +23,33 @@ macro_rules! problems {
 }
 
 problems! {
-    /// The pool's limit was passed, the hard limit not.
+    /// The pool's limit was exceeded, the hard limit was not.
     ExtraBuffer "buffers that exceed the pool's limit";
     /// The limit of all buffers together was reached.
     NoBuffer "buffer requests that were refused because too many threads and devices use buffers; their records are lost";
-    /// It may also have come back twice.
+    /// The buffer may also have been returned twice.
     UnknownBuffer "completions of buffers that the device did not use";
-    /// The rest lies outside of the buffer.
+    /// The bytes beyond the buffer are ignored.
     TooManyBytes "buffer completions that report more bytes than the buffer can hold";
     /// `ompt_get_record_ompt`, `_native` or `_abstract`.
     NullRecord "records that were null pointers";
-    /// Its pointer leads to where no memory is.
+    /// The record's pointer is invalid.
     UnreadableRecord "records whose memory cannot be read";
     /// Neither standard nor native.
     InvalidRecord "records of an invalid type";
-    /// The cursor did not move, or went on further than the buffer has room for records.
+    /// The cursor did not move, or moved more often than the buffer has room for records.
     EndlessBuffer "buffers whose cursor did not reach the end";
     /// Counted by CUPTI.
     Dropped "records that CUPTI dropped because it ran out of space";
-    /// CUDA's device is none that OpenMP has worked on.
+    /// The CUDA device is not one that OpenMP has used.
     OfNoDevice "records of devices that OpenMP has not used";
-    /// Not wrong, but what tracing costs.
+    /// Not an error, but a cost of tracing.
     Overhead "interruptions of the program by CUPTI and the driver";
-    /// Their sum.
+    /// The total duration of these interruptions.
     OverheadMicroseconds "microseconds that these interruptions took";
 }
 
-/// How often each [`Problem`] came, and how many records were taken.
+/// The count of each [`Problem`], and of the records taken.
 #[derive(Debug, Default)]
 pub struct Counts {
     records: AtomicU64,
@@ -57,26 +58,26 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts a problem that came so often; true where it is the first of its kind.
+    /// Counts occurrences of a problem; true if they are the first of its kind.
     pub fn add(&self, problem: Problem, times: u64) -> bool {
         // Relaxed: only the number counts.
         times > 0 && self.problems[problem as usize].fetch_add(times, Ordering::Relaxed) == 0
     }
 
-    /// Counts a completion that brought this many records.
+    /// Counts a completion that delivered this many records.
     pub fn completed(&self, records: u64) {
         // Relaxed: only the number counts.
         self.completions.fetch_add(1, Ordering::Relaxed);
         self.brought(records);
     }
 
-    /// Counts records that came without a completion of the device's own.
+    /// Counts records delivered without a completion from the device.
     pub fn brought(&self, records: u64) {
         // Relaxed: only the number counts.
         self.records.fetch_add(records, Ordering::Relaxed);
     }
 
-    /// The counts, in words.
+    /// The counts, by their descriptions.
     pub fn describe(&self) -> BTreeMap<String, u64> {
         let problems = Problem::ALL.iter().map(|problem| (problem.text(), &self.problems[*problem as usize]));
         [("records", &self.records), ("completions", &self.completions)]

@@ -1,20 +1,20 @@
-//! The tracers of devices: one row each.
+//! The table of device tracers.
 //!
-//! The runtime's own interface is the first. A vendor's library becomes a provider by a row here and a [`DeviceTracer`] of its
-//! own, for devices whose runtime traces nothing.
+//! The first is the runtime's own interface. To support a vendor's library, for devices whose runtime does not trace
+//! them, add a row here and an implementation of [`DeviceTracer`].
 
 use crate::announced::Announced;
 use crate::cupti::{self, CuptiTracer};
 use crate::ompt::OmptTracer;
 use crate::tracer::DeviceTracer;
 
-/// A row of the table: a tracer for the device, whether it can trace or not; `None` for devices of other vendors.
+/// A row of the table: returns a tracer for the device, even if it cannot trace; `None` for devices of other vendors.
 ///
 /// # Safety
 /// Like [`tracer_of`].
 type Provider = unsafe fn(&Announced<'_>) -> Option<Box<dyn DeviceTracer>>;
 
-/// In the order in which they are asked.
+/// In the order in which they are tried.
 const PROVIDERS: &[Provider] = &[
     // The runtime's own.
     ompt, // NVIDIA's.
@@ -37,20 +37,21 @@ unsafe fn cupti(announced: &Announced<'_>) -> Option<Box<dyn DeviceTracer>> {
     })
 }
 
-/// The tracer of a device.
+/// The tracer chosen for a device.
 #[derive(Debug)]
 pub struct Found {
-    /// The first tracer that lacks nothing, else the first.
+    /// The first tracer that can trace, else the first of all.
     pub tracer: Box<dyn DeviceTracer>,
-    /// Why no other one is taken, where this one cannot trace.
+    /// If this tracer cannot trace, why the others cannot either.
     pub others: Vec<String>,
 }
 
-/// Asks the providers one after the other, until one can trace.
+/// Tries the providers one after the other, until one can trace.
 ///
 /// # Safety
-/// The device was announced by the callback, which has not returned. The tracer is used until the device's `device_finalize` at
-/// most. A function that the lookup answers has the signature that the specification gives to its name.
+/// The callback that announced the device has not returned. The tracer is used at most until the device's
+/// `device_finalize`. Each function that the lookup function finds has the signature that the specification defines for
+/// its name.
 pub unsafe fn tracer_of(announced: &Announced<'_>) -> Found {
     let mut first: Option<Found> = None;
     for provider in PROVIDERS {

@@ -1,4 +1,4 @@
-//! The record of a device's work, in one form for all tracers: raw numbers, nothing interpreted.
+//! A record of a device's work, in one form for all tracers: raw numbers, without interpretation.
 
 use ompt_sys::{
     self as ompt, ompt_callbacks_t, ompt_device_time_t, ompt_id_t, ompt_record_native_t,
@@ -8,48 +8,48 @@ use ompt_sys::{
 /// A record of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The operation of the host that it belongs to, `host_op_id`; 0 where it names none.
+    /// The id of the host's operation, `host_op_id`; 0 if the record has none.
     pub correlation_id: ompt_id_t,
-    /// The target region; 0 where it names none.
+    /// The id of the target region; 0 if the record has none.
     pub target_id: ompt_id_t,
-    /// Which of the device's threads, streams or parts did it.
+    /// The thread, stream or other part of the device that did the work.
     pub stream: u64,
-    /// When it began, on the device's clock.
+    /// The start time, on the device's clock.
     pub begin: ompt_device_time_t,
-    /// When it ended; 0 where the record does not say.
+    /// The end time, on the device's clock; 0 if the record has none.
     pub end: ompt_device_time_t,
-    /// The work that it is a record of.
+    /// The kind of work.
     pub work: Work,
 }
 
-/// The work that a record is of.
+/// The kind of work in a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// Code that ran on the device.
     Kernel {
-        /// Teams that the host asked for.
+        /// Number of teams that the host requested.
         requested_num_teams: u32,
-        /// Teams that ran; 0 where that is not known.
+        /// Number of teams that ran; 0 if unknown.
         granted_num_teams: u32,
-        /// The function's name, as the linker has it, where the record has one.
+        /// The function's mangled name, if the record has one.
         name: Option<Vec<u8>>,
     },
-    /// Bytes went from one place to another.
+    /// Bytes were copied.
     Copy(DataOp),
     /// Memory of the device was allocated, deleted, associated or set.
     Memory(DataOp),
-    /// Anything else that the standard has a record for, or that has a number of the runtime's own.
+    /// Anything else for which the standard has a record, or with a runtime-specific number.
     Marker {
         /// The record's type.
         r#type: ompt_callbacks_t,
-        /// The words that belong to the type, as they lie in memory.
+        /// The words of the record's member for its type, as in memory.
         words: Vec<u64>,
     },
-    /// Something in the device's own format, as far as a tool can understand it that does not know the device.
+    /// Something in the device's native format, reduced to the fields that a tool can read without knowing the device.
     Native {
-        /// Information or event.
+        /// The record's class: information or event.
         rclass: ompt_record_native_t,
-        /// The name of its type.
+        /// The name of the record's type.
         name: Option<Vec<u8>>,
     },
 }
@@ -57,24 +57,24 @@ pub enum Work {
 /// A data operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataOp {
-    /// Its kind.
+    /// The operation's kind.
     pub optype: ompt_target_data_op_t,
-    /// Where the bytes come from.
+    /// The source address.
     pub src_addr: u64,
-    /// On which device that is.
+    /// The source device.
     pub src_device_num: i32,
-    /// Where they go.
+    /// The destination address.
     pub dest_addr: u64,
-    /// On which device that is.
+    /// The destination device.
     pub dest_device_num: i32,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
-    /// The code that asked for it.
+    /// The return address of the code that requested it.
     pub codeptr_ra: u64,
 }
 
 impl DataOp {
-    /// An operation on this many bytes, of which neither addresses nor devices are known.
+    /// An operation on this many bytes, with unknown addresses and devices.
     pub fn of_bytes(optype: ompt_target_data_op_t, bytes: u64) -> DataOp {
         DataOp {
             optype,
@@ -89,7 +89,7 @@ impl DataOp {
 }
 
 impl Work {
-    /// A data operation is a copy or one of memory.
+    /// The work of a data operation: a copy, or a memory operation.
     pub fn of_data_op(op: DataOp) -> Work {
         match is_transfer(op.optype) {
             true => Work::Copy(op),
@@ -98,7 +98,7 @@ impl Work {
     }
 }
 
-/// Whether a data operation carries bytes from one place to another.
+/// Whether a data operation copies bytes.
 pub(crate) fn is_transfer(optype: ompt_target_data_op_t) -> bool {
     matches!(
         optype,

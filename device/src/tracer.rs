@@ -1,9 +1,9 @@
-//! The trait of a device's tracer, whoever offers it: a runtime through the standard's interface, or a vendor's library.
+//! The trait of device tracers, implemented with the standard's interface of a runtime, or with a vendor's library.
 //!
 //! ```text
 //! provider::tracer_of -> DeviceTracer::start(source)
-//!        source.lend     <- the device wants a buffer
-//!        source.complete <- it gives one back, or a part of what is in it -> DeviceTracer::drain -> Record, Problem
+//!        source.lend     <- the device requests a buffer
+//!        source.complete <- it returns a buffer, or a part of its content -> DeviceTracer::drain -> Record, Problem
 //! ```
 
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::record::Record;
 /// The formats of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The standard's.
+    /// The standard format.
     Ompt,
-    /// The device's own.
+    /// The device's native format.
     Native,
 }
 
 impl Format {
-    /// Its name in the specification.
+    /// The format's name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Format::Ompt => "ompt",
@@ -34,47 +34,47 @@ impl Format {
     }
 }
 
-/// How far tracing of a device got.
+/// The result of starting to trace a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// The format of the records to come; `None` where there are none.
+    /// The format of the expected records; `None` if there are none.
     pub format: Option<Format>,
-    /// Things that are missing or were refused.
+    /// What is missing or was refused.
     pub problems: Vec<String>,
 }
 
-/// Gives devices their buffers, and takes them back. Called on any thread, at any time, by several at once, and from within
+/// Lends buffers to devices, and takes them back. Called on any thread, at any time, concurrently, and from within
 /// calls of a [`DeviceTracer`].
 pub trait BufferSource: Sync {
-    /// The device wants a buffer. Without one, its records are lost.
+    /// The device requests a buffer. Without one, its records are lost.
     fn lend(&self, device_num: i32) -> Option<Lent>;
 
-    /// The device gives a buffer back, or a part of what is in it.
+    /// The device returns a buffer, or a part of its content.
     ///
     /// # Safety
-    /// Until this call returns, the completion's records can be drained.
+    /// The completion's records can be drained until this call returns.
     unsafe fn complete(&self, completion: &Completion);
 }
 
-/// A buffer that a device gives back.
+/// A buffer, or a part of its content, that a device returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The device, as it says itself.
+    /// The device, according to itself.
     pub device_num: i32,
-    /// Where the buffer is.
+    /// The buffer's address.
     pub buffer: usize,
-    /// The valid bytes, as the device says.
+    /// The number of valid bytes, according to the device.
     pub bytes: usize,
-    /// The first record: a number that only the device understands.
+    /// The cursor of the first record, which only the device understands.
     pub begin: u64,
-    /// The device is done with the buffer.
+    /// Whether the device no longer uses the buffer.
     pub is_returned: bool,
 }
 
-/// An operation that a thread of the host asks a device for.
+/// An operation that a host thread requests from a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostOperation {
-    /// The tool's number for it.
+    /// The tool's id of the operation.
     pub host_op_id: ompt_id_t,
     /// The device.
     pub device_num: i32,
@@ -84,61 +84,62 @@ pub struct HostOperation {
 
 /// Traces a device. Each method may be called on any thread.
 pub trait DeviceTracer: fmt::Debug + Send + Sync {
-    /// The name of what offers it.
+    /// The provider's name.
     fn provider(&self) -> &'static str;
 
-    /// The names of what it is offered by.
+    /// The names of the available entry points or functions.
     fn offers(&self) -> Vec<&'static str>;
 
-    /// The functions that are missing, without which there are no records; none where it can trace.
+    /// The missing functions without which there are no records; empty if the device can be traced.
     fn missing(&self) -> Vec<String>;
 
-    /// The number of the device's processors.
+    /// The number of processors of the device.
     fn num_procs(&self) -> Option<i32>;
 
-    /// Starts tracing of kernels, copies and memory, as far as the device grants it.
+    /// Starts tracing kernels, copies and memory operations, as far as the device supports it.
     fn start(&self, source: &'static dyn BufferSource) -> Setup;
 
-    /// Pauses tracing, or resumes it, where the device can.
+    /// Pauses or resumes tracing, if the device supports it.
     fn pause(&self, pause: bool);
 
-    /// Has all pending records delivered. It may return before the last are, and a further flush, of any device, when they are.
+    /// Requests delivery of all pending records. It may return before the last ones are delivered; a second flush, of
+    /// any device, then waits for them.
     fn flush(&self);
 
     /// Stops tracing. Records that were not delivered may be lost.
     fn stop(&self);
 
-    /// The device goes. Most runtimes have delivered all records before they say so, and can be asked for nothing but the time.
+    /// The device is finalized. Most runtimes have delivered all records before, and now only the time may be read.
     fn finalize(&self) {}
 
-    /// Tracing must be stopped before a fork, and started again in the parent.
+    /// Whether tracing must be stopped before a fork, and started again in the parent.
     fn stops_for_fork(&self) -> bool {
         true
     }
 
-    /// The device's clock.
+    /// Reads the device's clock.
     fn time(&self) -> Option<u64>;
 
-    /// A time of its clock in seconds as `omp_get_wtime` counts them.
+    /// Converts a time of the device's clock to seconds of `omp_get_wtime`.
     fn translate(&self, time: u64) -> Option<f64>;
 
-    /// Whether it wants to know when threads ask devices for operations.
+    /// Whether the tracer needs to know when threads request operations.
     fn wants_operations(&self) -> bool {
         false
     }
 
-    /// The calling thread begins to ask for an operation.
+    /// The calling thread is about to request an operation.
     fn operation_begins(&self, _: &HostOperation) {}
 
-    /// The calling thread has asked for the operation that began last.
+    /// The calling thread has requested the operation that it announced last.
     fn operation_ends(&self) {}
 
-    /// Calls `each` with every record of a completion and the device that did it, and `problem` with every problem and how often
-    /// it came. `readable` is where the buffer lies, empty where that is not known; the valid bytes lie in it. The number of
-    /// records.
+    /// Calls `each` with every record of a completion and the device that did the work, and `problem` with every
+    /// problem and its count. `readable` is the buffer's address range, which contains the valid bytes; empty if
+    /// unknown. Returns the number of records.
     ///
     /// # Safety
-    /// The completion came to a [`BufferSource`] from this device, in a call that has not returned.
+    /// This device passed the completion to a [`BufferSource`], in a call that has not returned.
     unsafe fn drain(
         &self,
         completion: &Completion,

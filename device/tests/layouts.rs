@@ -1,4 +1,5 @@
-//! The places of fields in CUPTI's records: a C compiler compares them with NVIDIA's headers, for all numbers of each structure.
+//! Compares the offsets in CUPTI's records with NVIDIA's headers, using a C compiler, for all versions of each
+//! structure.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +12,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
 }
 
-/// The headers of CUPTI of this major version.
+/// The directory of CUPTI's headers with this major version.
 fn headers(major: u32) -> PathBuf {
     let target = match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),
@@ -22,7 +23,7 @@ fn headers(major: u32) -> PathBuf {
     headers
 }
 
-/// The structures of a row that a header has.
+/// The names of a row's structure in a header, with all numbers.
 fn structures(layout: &Layout, header: &str) -> Vec<String> {
     let base = format!("CUpti_Activity{}", layout.name);
     if layout.first_number == 0 {
@@ -33,7 +34,7 @@ fn structures(layout: &Layout, header: &str) -> Vec<String> {
     numbers.map(|number| format!("{base}{number}")).collect()
 }
 
-/// A C file that compiles where the table is right; `shift` bytes are added to all its places.
+/// A C file that compiles only if the table is right; `shift` is added to all offsets.
 fn source(major: u32, shift: usize) -> String {
     let read = |name: &str| fs::read_to_string(headers(major).join(name)).expect("a header");
     let header = read("cupti_activity.h") + &read("cupti_activity_deprecated.h");

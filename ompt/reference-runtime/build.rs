@@ -1,4 +1,4 @@
-//! How the linker makes the program.
+//! Linker options for the program.
 
 fn main() {
     // A preloaded collector looks for `__omp_collector_api` in the program `reference-runtime`.

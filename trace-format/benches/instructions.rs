@@ -1,5 +1,5 @@
-//! How many instructions an event costs on each part of its way, by callgrind; fails where they are more than they were.
-//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-trace-format --bench instructions` after
+//! Counts the instructions that each processing step takes per event, with callgrind; fails if there are more than
+//! before. Run by `cargo xtask bench --short`, or by `cargo bench -p omptrace-trace-format --bench instructions` after
 //! `cargo xtask setup`.
 #![allow(missing_docs, reason = "the macros make public functions")]
 
@@ -11,7 +11,7 @@ use gungraun::{Callgrind, EventKind};
 use omptrace_trace_format::codec::{Packer, Unpacker};
 use omptrace_trace_format::event::Event;
 
-/// The maximum of instructions for each of [`events`]: 5 % more than were counted.
+/// Limits the instructions per event of [`events`] to `per_event`, which should be 5 % more than were counted.
 fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
     let limit = per_event * events().len() as u64;
     let mut config = LibraryBenchmarkConfig::default();
@@ -19,7 +19,7 @@ fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
     config
 }
 
-/// The events, their words, and as many words of room.
+/// The events, their words, and room for as many words.
 struct Made {
     events: Vec<Event<'static>>,
     words: Vec<u64>,

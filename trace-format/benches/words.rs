@@ -1,7 +1,7 @@
-//! The cost of an event on each part of its way, apart from the rest: made into words, read, packed, unpacked.
-//! `cargo bench -p omptrace-trace-format`
+//! The cost of each processing step of an event: encoding, reading, packing, unpacking. Run by `cargo bench -p
+//! omptrace-trace-format`.
 //!
-//! `cargo xtask bench` measures the cost to a traced program, on programs.
+//! `cargo xtask bench` measures the cost for traced programs.
 
 mod chunk;
 

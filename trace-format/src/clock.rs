@@ -1,27 +1,28 @@
-//! From raw ticks to nanoseconds: one monotone map per session.
+//! Converts raw ticks to nanoseconds, with one monotone map per session.
 //!
-//! Each block holds a [`ClockPair`]: the session's clock and the system's, read together. A reading takes a moment,
-//! and the thread may lose its processor in between. So pairs close to each other say little about the clock's rate.
-//! The map therefore goes through pairs that lie a second or more apart. It takes none whose rate differs from the
-//! session's by more than a thousandth. Both clocks are steady: a few pairs of a long session are as good as all, and
-//! quicker to search.
+//! Each block holds a [`ClockPair`]: the session's clock and the system's clocks, read together. Taking the readings is
+//! not instantaneous, and the thread may be preempted between them, so pairs close to each other say little about the
+//! clock's rate. The map therefore goes through pairs that are at least a second apart, and skips pairs whose rate
+//! differs from the session's by more than a thousandth. Because both clocks are steady, a few pairs of a long session
+//! are as good as all of them, and quicker to search.
 
 use crate::layout::block::ClockPair;
 use crate::metadata::Clock;
 use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 
-/// The minimum distance of two pairs from which the clock's rate is taken.
+/// Minimum distance between two pairs from which the clock's rate is computed.
 const KNOT_DISTANCE_NS: u64 = 1_000_000_000;
-/// The most stretches of the map, or one more.
+/// Maximum number of stretches of the map; there may be one more.
 const MAX_STRETCHES: u64 = 16;
-/// The most nanoseconds between a session's start and a time: more than two years. No program runs that long. Sums of times that
-/// make no sense do not overflow.
+/// Upper limit for the time between the session's start and an event, in nanoseconds: more than two years, which no
+/// program runs. The limit keeps sums of nonsensical times from overflowing.
 pub const MAX_SESSION_NS: i64 = 1 << 56;
-/// Clocks keep their rate to some ten millionths. A thread interrupted between two readings errs by more, and so does the
-/// estimate at the session's start. Neither errs by a thousandth of a second.
+/// Relative difference between two rates that are taken to be equal. A clock keeps its rate to tens of millionths. A
+/// thread interrupted between two readings, and the rate estimated at the session's start, cause larger errors, but
+/// below one thousandth for pairs a second apart.
 const TOLERANCE: f64 = 1e-3;
 
-/// Where the map bends: from here on, `ns_per_tick` holds.
+/// Start of a piece of the piecewise linear map: `ns_per_tick` applies from here on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Knot {
     ticks: u64,
@@ -33,31 +34,31 @@ struct Knot {
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
     knot: Knot,
-    /// Where the next one begins.
+    /// Raw ticks at which the next stretch starts.
     end: u64,
-    /// Bounds of the nanoseconds since the knot: with them, sums do not overflow.
+    /// Bounds of the nanoseconds since the knot, so that sums do not overflow.
     least: i64,
     most: i64,
 }
 
 impl Stretch {
-    /// Where it ends, in raw ticks; it holds those below.
+    /// End of the stretch (exclusive), in raw ticks.
     #[inline]
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Like [`ClockMap::ns`], of `ticks` that it holds.
+    /// Like [`ClockMap::ns`], for `ticks` within this stretch.
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
-        // The difference keeps its sign before the first knot.
+        // Ticks before the first knot give a negative difference.
         let ticks = ticks.wrapping_sub(self.knot.ticks) as i64;
         let ns = (ticks as f64 * self.knot.ns_per_tick) as i64;
         self.knot.ns + ns.min(self.most).max(self.least)
     }
 
-    /// Returns it shifted: [`Stretch::ns`] gives times of a timeline on which the session starts at `start`, at least 0.
-    /// What would be before it has its time 0.
+    /// Returns the stretch shifted, so that [`Stretch::ns`] gives times on a timeline on which the session starts at
+    /// `start` nanoseconds. Times before the timeline's zero become 0.
     pub fn on_timeline(self, start: i64) -> Stretch {
         let ns = self.knot.ns.saturating_add(start);
         Stretch {
@@ -80,7 +81,7 @@ pub struct ClockMap {
 }
 
 impl ClockMap {
-    /// The map through `pairs`, in any order. The session starts at `start`, or at the earliest pair.
+    /// Builds the map from `pairs`, in any order. The session starts at `start` or, without one, at the earliest pair.
     pub(crate) fn new(
         start: Option<ClockPair>,
         mut pairs: Vec<ClockPair>,
@@ -107,7 +108,7 @@ impl ClockMap {
         if path.len() > 1 {
             map.knots = path.windows(2).map(|two| knot(first, two[0], two[1])).collect();
         }
-        // The map so far counts from the first pair; the session's start becomes its zero.
+        // The map has its zero at the first pair so far; move the zero to the session's start.
         let zero = map.ns(start.ticks);
         for knot in &mut map.knots {
             knot.ns = knot.ns.saturating_sub(zero);
@@ -128,8 +129,8 @@ impl ClockMap {
         }
     }
 
-    /// The same map with times that `corrected` makes of those since the session's start. It keeps their order, and is straight between
-    /// `bends`.
+    /// Returns the map with `corrected` applied to its times (nanoseconds since the session's start). `corrected` must
+    /// be monotone, and linear between two consecutive `bends`.
     pub fn corrected(&self, bends: &[i64], corrected: impl Fn(i64) -> i64) -> ClockMap {
         let mut ticks: Vec<u64> = self.knots.iter().map(|knot| knot.ticks).collect();
         ticks.extend(bends.iter().map(|ns| self.ticks_at(*ns)));
@@ -156,7 +157,7 @@ impl ClockMap {
         self.stretch(ticks).ns(ticks)
     }
 
-    /// The time in raw ticks, `ns` nanoseconds after the session's start: the first that is not earlier.
+    /// Returns the earliest raw tick whose time is at least `ns` nanoseconds after the session's start.
     pub fn ticks_at(&self, ns: i64) -> u64 {
         let (mut low, mut high) = (0, u64::MAX >> 1);
         while low < high {
@@ -169,7 +170,8 @@ impl ClockMap {
         low
     }
 
-    /// The part of the map that holds `ticks`: who asks for many times that lie close together asks it.
+    /// The stretch of the map that contains `ticks`. Converting many close times through their stretch saves the search
+    /// for each.
     pub fn stretch(&self, ticks: u64) -> Stretch {
         let after = self.knots.partition_point(|knot| knot.ticks <= ticks);
         let next = self.knots.get(after);
@@ -194,8 +196,8 @@ impl ClockMap {
         self.start_realtime_ns
     }
 
-    /// How far the start's real time plus [`ClockMap::ns`] may be from the real time of an event. It is the time that
-    /// reading both clocks took, and what the system changed its real time by during the session.
+    /// Upper bound for the difference between an event's real time and the start's real time plus [`ClockMap::ns`]: the
+    /// time taken to read both clocks, plus the adjustments of the system's real time during the session.
     pub fn realtime_uncertainty_ns(&self) -> u64 {
         self.realtime_uncertainty_ns
     }
@@ -205,8 +207,8 @@ fn is_rate(ns_per_tick: f64) -> bool {
     ns_per_tick.is_finite() && ns_per_tick > 0.0
 }
 
-/// The pairs of a session without which the map would be another: besides `start`, the latest, and those that are not near
-/// the one before.
+/// The pairs that determine the session's map: `start`, each pair that is at least [`KNOT_DISTANCE_NS`] after the one
+/// kept before it, and the latest.
 pub(crate) fn relevant_pairs(start: ClockPair, mut pairs: Vec<ClockPair>) -> Vec<ClockPair> {
     pairs.sort_unstable_by_key(|pair| pair.ticks);
     let mut relevant = vec![start];
@@ -233,7 +235,8 @@ fn agree(rate: f64, other: f64) -> bool {
     (rate / other - 1.0).abs() <= TOLERANCE
 }
 
-/// The rate that the rest is measured by: that of the whole session where it is long or agrees with the nominal one.
+/// The reference rate: that of the whole session if the session is long or its rate agrees with the nominal one, else
+/// the nominal rate.
 fn session_rate(pairs: &[ClockPair], nominal: Option<f64>) -> f64 {
     let (first, last) = (pairs[0], pairs[pairs.len() - 1]);
     let whole = rate_between(first, last);
@@ -247,7 +250,8 @@ fn session_rate(pairs: &[ClockPair], nominal: Option<f64>) -> f64 {
     }
 }
 
-/// The pairs that the map goes through, at least [`KNOT_DISTANCE_NS`] apart, and how many contradict `rate`.
+/// The pairs that the map goes through, at least [`KNOT_DISTANCE_NS`] apart, and the number of pairs that contradict
+/// `rate`.
 fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
     let whole = (pairs[pairs.len() - 1].ticks - pairs[0].ticks) as f64 * rate;
     let least = KNOT_DISTANCE_NS.max(whole as u64 / MAX_STRETCHES);
@@ -266,7 +270,7 @@ fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
     (path, skipped)
 }
 
-/// The map's bend at `a` on its way to `b`, in nanoseconds since `first`.
+/// The knot at pair `a`, with the rate between `a` and `b`; its time is in nanoseconds since `first`.
 fn knot(first: ClockPair, a: ClockPair, b: ClockPair) -> Knot {
     Knot {
         ticks: a.ticks,
@@ -302,7 +306,7 @@ mod tests {
         (map, kinds)
     }
 
-    /// Checks the nanoseconds of some ticks, to one.
+    /// Checks the nanoseconds of some ticks, with a tolerance of one.
     fn check(pairs: &[(u64, u64)], ticks_per_second: f64, expected: &[(u64, i64)]) {
         let (map, kinds) = map(pairs, ticks_per_second);
         assert_eq!(kinds, []);

@@ -1,4 +1,4 @@
-//! The omptrace file: event table, chunks, codecs, writer, reader, diagnostics.
+//! The omptrace trace file: event table, chunks, codecs, writer, reader, diagnostics.
 //!
 //! ```text
 //!  event table (event, field, predict)          one row per event
@@ -12,14 +12,16 @@
 //!                                        streams of events, and diagnostics
 //! ```
 //!
-//! The bytes are described in [`block`] (file and spool), [`codec`] (packed chunks) and [`event`] (words); all of it
-//! together in `docs/format.md`. Three promises:
+//! [`block`] describes the bytes of the file and the spool, [`codec`] those of packed chunks, and [`event`] the words
+//! of events; `docs/format.md` describes all of them. Three promises:
 //!
-//! - **Reading never panics** and takes no more memory than [`Limits`] says, whatever the file is.
-//! - **What can be read is read**: a damaged trace gives all that is not damaged, and a [`Diagnostic`] for the rest.
-//! - The crate knows facts, not their meaning: it says that `sync_region` came, not what the program waited for.
+//! - **Reading never panics**, and takes no more memory than [`Limits`] allows, whatever the file contains.
+//! - **Everything readable is read**: from a damaged trace, the reader returns all undamaged parts, and a
+//!   [`Diagnostic`] for each damaged one.
+//! - The crate reads facts and does not interpret them: it reports that `sync_region` was called, not what the program
+//!   waited for.
 //!
-//! A trace of one event, written and read:
+//! An example that writes and reads a trace of one event:
 //!
 //! ```
 //! use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};

@@ -1,7 +1,7 @@
-//! A trace's description of its session: JSON objects in metadata blocks.
+//! The description of a session: JSON objects in metadata blocks.
 //!
-//! A block is one object; where a key comes again, the later block wins. Keys that this version does not know are
-//! kept in [`Metadata::other`].
+//! Each block is one object; if blocks have the same key, the later block takes precedence. Keys that this version does
+//! not know are kept in [`Metadata::other`].
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::event;
 use crate::write::lock::Reach;
 
-/// All metadata blocks of a file, laid over each other. Every key may be missing: the process may have died before
-/// it was written, or the block may be damaged.
+/// The metadata blocks of a file, merged. Every key may be missing, because the process may have died before it was
+/// written, or the block may be damaged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
@@ -34,7 +34,7 @@ pub struct Metadata {
     /// The OpenMP runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
-    /// Processors, places and devices that the runtime sees.
+    /// CPUs, places and devices that the runtime sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
     /// The callbacks that were registered, by name, and the result of each registration.
@@ -43,56 +43,58 @@ pub struct Metadata {
     /// The session's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// The lock that the tracer holds on the file while it records; missing where it could not be had.
+    /// The lock that the tracer holds on the file while it records; missing if the file system has no such locks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<Lock>,
-    /// The tracer's settings in force, by the name of their variable.
+    /// The tracer's settings in force, by variable name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
-    /// How samples were taken; missing where none were asked for.
+    /// How samples were taken; missing if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
-    /// The counters of threads; missing where none were asked for.
+    /// The counters of threads; missing if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counting: Option<Counting>,
-    /// Processor time; missing where the session did not end, and in traces of tracers that did not read it.
+    /// CPU time; missing if the session did not end, and in traces of older tracers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<CpuTime>,
-    /// What recording costs; missing where that was not measured, as before version 0.3.0.
+    /// The cost of recording; missing if it was not measured, as before version 0.3.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracer_cost: Option<TracerCost>,
-    /// Whether waits that are not OpenMP's were recorded (`omptrace_external_wait`), as since version 0.3.0 where that is asked for.
+    /// Whether waits outside OpenMP were recorded (`omptrace_external_wait`), which since version 0.3.0 can be
+    /// requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub external_waits: bool,
-    /// The program says what it does: there are events of annotations.
+    /// Whether the program uses annotations, so that the trace has annotation events.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub annotations: bool,
-    /// The MPI library, where its calls were recorded, as since version 0.3.0.
+    /// The MPI library, if its calls were recorded; since version 0.3.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi: Option<Mpi>,
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,
-    /// The event table of the tracer, so that an older reader can name what it does not know. Of a reader's metadata: the
-    /// rows that it does not know.
+    /// The tracer's event table, so that an older reader can name events that it does not know. In a reader's metadata,
+    /// only the rows that the reader does not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schema: Vec<Schema>,
-    /// How the session ended; missing where the process did not get so far.
+    /// How the session ended; missing if the process died before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
-    /// The error of the system that turned tracing off while the program ran.
+    /// The system error that turned tracing off while the program ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The facts that `omptrace record` knows of the program.
+    /// What `omptrace record` knows about the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<Record>,
-    /// Words of the tracer about things that went wrong, in order.
+    /// The tracer's messages about problems, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
-    /// Callbacks that were not registered, or taken back, for the runtime would have harmed the program: why.
+    /// Callbacks that were not registered, or were removed, because with them the runtime would have harmed the
+    /// program; with the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub withheld: BTreeMap<String, String>,
-    /// The flaws of the trace when it was sealed: [`crate::Reader::diagnostics`] has them, too.
+    /// The flaws of the trace when it was sealed, also reported by [`crate::Reader::diagnostics`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found_while_sealing: Vec<Found>,
     /// Keys of newer tracers.
@@ -101,26 +103,27 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The process's rank: in `MPI_COMM_WORLD`, or what the launcher said where MPI was not recorded.
+    /// The process's rank in `MPI_COMM_WORLD` or, if MPI was not recorded, according to the launcher.
     pub fn rank(&self) -> Option<u32> {
         let of_mpi = self.mpi.as_ref().and_then(|mpi| mpi.rank);
         of_mpi.or_else(|| self.process.as_ref()?.rank)
     }
 
-    /// Words about what turned tracing off, if anything did.
+    /// A message about the error that turned tracing off, if any.
     pub fn failure_message(&self) -> Option<String> {
         let failure = self.failure.as_ref()?;
         Some(format!("tracing was turned off while the program ran, and later events are missing: {failure}"))
     }
 
-    /// The callbacks that were registered and taken back while the program ran, so that events are missing; and why. Others that
-    /// are withheld were never registered: most programs have nothing that they would report.
+    /// The callbacks that were registered and then removed while the program ran, so that events are missing; with the
+    /// reason. Withheld callbacks that were never registered are left out, because most programs have nothing that they
+    /// would report.
     pub fn taken_back(&self) -> impl Iterator<Item = (&String, &String)> {
         let withheld = self.withheld.iter();
         withheld.filter(|(callback, _)| self.callbacks.contains_key(*callback))
     }
 
-    /// Leaves the rows of the event table that this version does not know.
+    /// Removes the rows of the event table that this version knows.
     pub(crate) fn forget_known_rows(&mut self) {
         let known = event::schema();
         let is_known = |row: &Schema| {
@@ -131,7 +134,7 @@ impl Metadata {
         self.schema.shrink_to_fit();
     }
 
-    /// The metadata of `object`, and how many of its keys have values that make no sense: they are left out.
+    /// The metadata of `object`, and the number of keys left out because their values make no sense.
     pub(crate) fn understand(object: &Map<String, Value>) -> (Metadata, u64) {
         if let Ok(metadata) = serde_json::from_value(Value::Object(object.clone())) {
             return (metadata, 0);
@@ -152,11 +155,11 @@ impl Metadata {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mpi {
-    /// What the library says of itself, its first line.
+    /// The first line of the library's own description.
     pub library: String,
     /// The library's file.
     pub path: String,
-    /// The application binary interface: `openmpi`, `mpich` or `abi` (that of MPI 5).
+    /// The application binary interface: `openmpi`, `mpich` or `abi` (the ABI of MPI 5).
     pub family: String,
     /// The version of the standard that the library follows.
     pub version: Vec<u32>,
@@ -166,10 +169,10 @@ pub struct Mpi {
     /// The number of processes in `MPI_COMM_WORLD`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u32>,
-    /// The level of thread support that the program asked for and that it got, as the standard names them.
+    /// The thread support levels that the program requested and received, by their names in the standard.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub thread_level: BTreeMap<String, Value>,
-    /// A file that defines functions of MPI in front of those that record: calls of these are not recorded.
+    /// A file whose definitions of MPI functions precede the recording ones: calls of these functions are not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden_by: Option<String>,
 }
@@ -180,27 +183,27 @@ pub struct Mpi {
 pub struct Process {
     /// Process id.
     pub pid: u32,
-    /// Its parent's.
+    /// Parent's process id.
     pub parent_pid: u32,
     /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`). With the id, and on the
     /// same host, it distinguishes this process from a later one.
     pub started: u64,
-    /// The same time as a reading of `CLOCK_MONOTONIC_RAW`, which the pairs of clocks in the trace have. It is good to a
-    /// clock tick, mostly 10 ms, and never after the true start.
+    /// The process's start time as a reading of `CLOCK_MONOTONIC_RAW`, which the clock pairs in the trace contain, too.
+    /// Its precision is one clock tick, usually 10 ms; it is never after the true start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_raw_ns: Option<i64>,
-    /// The namespace of both ids (`/proc/PID/ns/pid`): a container has its own. 0 where it is not known.
+    /// The PID namespace of both ids (`/proc/PID/ns/pid`): a container has its own. 0 if unknown.
     pub pid_namespace: u64,
     /// The executable's path.
     pub executable: String,
     /// Arguments, the program's name first.
     pub command_line: Vec<String>,
-    /// Its working directory.
+    /// The process's working directory.
     pub directory: String,
-    /// The MPI rank, where a launcher sets it.
+    /// The MPI rank, if set by a launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// True where the session is that of a forked child.
+    /// Whether this is the session of a forked child.
     pub forked: bool,
     /// CPUs that the process may use, as the kernel lists them (`0-3,8`).
     pub affinity: String,
@@ -218,8 +221,8 @@ pub struct Machine {
     pub cpus: u32,
     /// Kernel name and release.
     pub kernel: String,
-    /// The number of the kernel's boot (`/proc/sys/kernel/random/boot_id`): containers share it, and no other host has
-    /// it. Empty where it is not known.
+    /// The id of the kernel's boot (`/proc/sys/kernel/random/boot_id`): containers share it, and no other host has it.
+    /// Empty if unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub boot: String,
 }
@@ -228,11 +231,11 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lock {
-    /// The device of the file's file system, where the process ran.
+    /// The device number of the file's file system, as seen by the process.
     pub device: u64,
-    /// The file's number there.
+    /// The file's inode number on that device.
     pub inode: u64,
-    /// The processes that see the lock.
+    /// The processes to which the lock is visible.
     pub reach: Reach,
 }
 
@@ -240,50 +243,50 @@ pub struct Lock {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Runtime {
-    /// The text that the runtime gave to `ompt_start_tool`.
+    /// The text that the runtime passed to `ompt_start_tool`.
     pub version: String,
-    /// The number that it gave (`_OPENMP`).
+    /// The OpenMP version that the runtime passed to it (`_OPENMP`).
     pub omp_version: u32,
     /// The generation of the tools interface, for example `5.x`.
     pub dialect: String,
     /// The library that called the tool.
     pub path: String,
-    /// Entry points that the runtime's lookup answered, of all that the specification names.
+    /// Entry points of the specification that the runtime's lookup function found.
     pub entry_points: Vec<String>,
     /// States that the runtime enumerates, by number.
     pub states: BTreeMap<u32, String>,
-    /// Implementations of mutexes that it enumerates, by number.
+    /// Mutex implementations that the runtime enumerates, by number.
     pub mutex_impls: BTreeMap<u32, String>,
 }
 
-/// The runtime's view of processors; asked when the program first uses OpenMP, since runtimes do not know it before.
+/// The runtime's view of the CPUs, queried when the program first uses OpenMP, because runtimes do not know it earlier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {
     /// `ompt_get_num_procs`.
     pub num_procs: i32,
-    /// `ompt_get_num_devices`; `None` where the runtime does not know them yet.
+    /// `ompt_get_num_devices`; `None` if the runtime does not know the devices yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_devices: Option<i32>,
-    /// The processors of each place, `ompt_get_place_proc_ids`.
+    /// The CPUs of each place, `ompt_get_place_proc_ids`.
     pub places: Vec<Vec<i32>>,
-    /// `omp_get_max_threads`, where the program was outside of regions and a libgomp was replaced.
+    /// `omp_get_max_threads`, outside of parallel regions; only if a libgomp was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<i32>,
-    /// The view that the program would have without the tracer, where the runtime took the place of GCC's libgomp.
+    /// What the program would see without the tracer, if the runtime replaced GCC's libgomp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_libgomp: Option<OfLibgomp>,
 }
 
-/// The view of the same process by a libgomp that another runtime took the place of.
+/// The view of the replaced libgomp in the same process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfLibgomp {
-    /// Its file.
+    /// The library's file.
     pub path: String,
     /// `omp_get_num_procs`.
     pub num_procs: i32,
-    /// `omp_get_num_places`: 0 where it binds no threads.
+    /// `omp_get_num_places`: 0 if threads are not bound.
     pub num_places: i32,
     /// `omp_get_max_threads`, before the program changed it.
     pub max_threads: i32,
@@ -297,7 +300,7 @@ pub struct Registration {
     pub number: u32,
     /// The result of `ompt_set_callback` (OpenMP 5.2, `ompt_set_result_t`).
     pub result: u32,
-    /// Its name: `always`, `never`, `error`, ...
+    /// The name of the result: `always`, `never`, `error`, ...
     pub meaning: String,
 }
 
@@ -307,11 +310,11 @@ pub struct Registration {
 pub struct Clock {
     /// `tsc`, `cntvct`, `rdtime`, `mftb` or `monotonic`.
     pub kind: String,
-    /// Ticks per second as known at the start: good to some 100 ppm.
+    /// Ticks per second as estimated at the start, with an error of some 100 ppm.
     pub ticks_per_second: f64,
     /// Ticks that passed while the first pair of clocks was read.
     pub uncertainty_ticks: u64,
-    /// The fewest ticks by which the clock was seen to go on; 0 where nobody has looked.
+    /// The smallest observed increment of the clock, in ticks; 0 if not measured.
     #[serde(skip_serializing_if = "is_zero")]
     pub step_ticks: u64,
 }
@@ -321,10 +324,11 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Clock {
-    /// The nanoseconds that two times are apart at least, if they are not the same; `None` where the trace does not say.
+    /// The clock's resolution: the minimum difference of two different times, in nanoseconds; `None` if the trace does
+    /// not tell.
     pub fn resolution_ns(&self) -> Option<f64> {
         let ns = self.step_ticks.max(1) as f64 * 1e9 / self.ticks_per_second;
-        // A damaged trace may say anything.
+        // A damaged trace may contain any number.
         (ns > 0.0 && ns < 1e9).then_some(ns)
     }
 }
@@ -333,28 +337,28 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sampling {
-    /// `cpu` or `perf`: the clock that was asked for.
+    /// The requested clock: `cpu` or `perf`.
     pub clock: String,
-    /// The processor time between two samples that was asked for, in nanoseconds.
+    /// The requested CPU time between two samples, in nanoseconds.
     pub period_ns: u64,
-    /// Why there are no samples, or not of all that happened.
+    /// Why samples are missing, all or some.
     pub problems: Vec<String>,
 }
 
-/// Which counters of threads were read.
+/// The counters of threads that were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counting {
-    /// The names of those that each reading has, in its order.
+    /// The names of the counters, in the order of the values in each reading.
     pub counters: Vec<String>,
-    /// Those that were asked for and cannot be had, each with the reason.
+    /// Counters that were requested but are unavailable, with the reason.
     pub missing: BTreeMap<String, String>,
-    /// Why there are no values, or not of all threads.
+    /// Why values are missing, for all or some threads.
     pub problems: Vec<String>,
 }
 
 impl Counting {
-    /// What is not counted, each with the reason.
+    /// Descriptions of what is not counted, with the reasons.
     pub fn not_counted(&self) -> Vec<String> {
         let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, why) in &self.missing {
@@ -365,43 +369,43 @@ impl Counting {
         missing.chain(self.problems.iter().cloned()).collect()
     }
 
-    /// The lines for people: what is counted, and what is not and why.
+    /// Lines for display: what is counted, and what is not and why.
     pub fn lines(&self) -> Vec<String> {
         let counted = (!self.counters.is_empty()).then(|| self.counters.join(", "));
         counted.into_iter().chain(self.not_counted()).collect()
     }
 }
 
-/// Processor time, in nanoseconds.
+/// CPU time, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuTime {
-    /// That of the process when the session began (`CLOCK_PROCESS_CPUTIME_ID`).
+    /// CPU time of the process when the session began (`CLOCK_PROCESS_CPUTIME_ID`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_begin_ns: Option<u64>,
-    /// When it ended, all threads that there were included, and the tracer's own.
+    /// CPU time of the process when the session ended, including all its threads and the tracer's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_end_ns: Option<u64>,
     /// Threads, in the order in which they began.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadCpuTime>,
-    /// Threads of the session whose time is not known.
+    /// Number of threads of the session whose CPU time is unknown.
     pub unknown_threads: u64,
-    /// How long the threads had been ready to run, while others had the CPUs, all together. Threads
-    /// that had ended before the program did are not in it. Missing where the system does not say.
+    /// Total time that threads were ready to run while no CPU was free. Does not include threads that ended before the
+    /// program. Missing if the system does not provide it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
 }
 
-/// The processor time of a thread since it was made (`CLOCK_THREAD_CPUTIME_ID`), in nanoseconds.
+/// The CPU time of a thread since its creation (`CLOCK_THREAD_CPUTIME_ID`), in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u64, u64)", into = "(u32, u64, u64)")]
 pub struct ThreadCpuTime {
     /// The thread's stream.
     pub stream: u32,
-    /// At its first event.
+    /// At the thread's first event.
     pub begin_ns: u64,
-    /// When it ended, or the session.
+    /// At the end of the thread, or of the session.
     pub end_ns: u64,
 }
 
@@ -417,20 +421,20 @@ impl From<ThreadCpuTime> for (u32, u64, u64) {
     }
 }
 
-/// What recording costs, as the tracer measured it on the process's machine.
+/// The cost of recording, as measured by the tracer on the process's machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TracerCost {
-    /// Ticks of the session's clock that a usual event takes the thread that it comes from.
+    /// Duration of recording a typical event, on the thread that records it, in ticks of the session's clock.
     pub event_ticks: f64,
 }
 
 impl Metadata {
-    /// What a usual event takes the thread that records it, in nanoseconds; `None` where that was not measured.
+    /// Duration of recording a typical event, in nanoseconds; `None` if it was not measured.
     pub fn event_cost_ns(&self) -> Option<f64> {
         let cost = self.tracer_cost.as_ref()?;
         let ns = cost.event_ticks / self.clock.as_ref()?.ticks_per_second * 1e9;
-        // A damaged trace may say anything.
+        // A damaged trace may contain any number.
         (ns > 0.0 && ns < 1e6).then_some(ns)
     }
 }
@@ -439,19 +443,19 @@ impl Metadata {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
-    /// The runtime's word for its type.
+    /// The device's type, as named by the runtime.
     pub r#type: String,
     /// The provider of the tracing entry points: `runtime`.
     pub provider: String,
-    /// Tracing entry points that its lookup answered.
+    /// Tracing entry points that the device's lookup function found.
     pub entry_points: Vec<String>,
-    /// `ompt_get_device_num_procs`; 0 where the runtime does not say.
+    /// `ompt_get_device_num_procs`; 0 if the runtime does not provide it.
     pub num_procs: i32,
-    /// The format of its trace records: `ompt`, `native`, or empty where it gives none.
+    /// The format of the device's trace records: `ompt`, `native`, or empty if there are none.
     pub records: String,
-    /// Why there are no records, or not all.
+    /// Why records are missing, all or some.
     pub problems: Vec<String>,
-    /// Counts of events of its trace buffers and the records in them.
+    /// Numbers of trace buffer callbacks and records, by name.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -461,9 +465,9 @@ pub struct Device {
 pub struct Schema {
     /// The event's number.
     pub number: u16,
-    /// Its compact kind, or 0.
+    /// The event's compact kind, or 0.
     pub kind: u8,
-    /// Its name.
+    /// The event's name.
     pub name: String,
     /// Name and type of each argument.
     pub arguments: Vec<(String, String)>,
@@ -473,21 +477,23 @@ pub struct Schema {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// `finalize` (the runtime said so), `destructor` (`exit` without it), or `failure` (tracing turned itself off).
+    /// `finalize` (reported by the runtime), `destructor` (`exit` without a report), or `failure` (tracing turned
+    /// itself off).
     pub how: String,
-    /// Streams of the session.
+    /// Number of streams of the session.
     pub streams: u32,
-    /// Events lost in all streams.
+    /// Number of lost events in all streams.
     pub lost: u64,
-    /// `CLOCK_MONOTONIC_RAW` when it ended.
+    /// `CLOCK_MONOTONIC_RAW` when the session ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_ns: Option<u64>,
-    /// The same when the tracer began to end it: in between, it wrote what was left. Missing before version 0.3.0.
+    /// `CLOCK_MONOTONIC_RAW` when the tracer began to end the session; then it wrote the remaining events. Missing
+    /// before version 0.3.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_raw_ns: Option<u64>,
 }
 
-/// A [`crate::Diagnostic`] in writing.
+/// A [`crate::Diagnostic`] as stored in a sealed trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Found {
@@ -495,66 +501,66 @@ pub struct Found {
     pub severity: String,
     /// The kind's name.
     pub kind: String,
-    /// Words for people.
+    /// The message.
     pub text: String,
-    /// Where in the file before it was sealed, in bytes.
+    /// Byte offset in the file before it was sealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// The stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<u32>,
-    /// The chunk of that stream.
+    /// The chunk's number in that stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u32>,
-    /// How many.
+    /// The count.
     pub count: u64,
 }
 
-/// The facts that `omptrace record` knows.
+/// What `omptrace record` knows about the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// The command that it was given.
+    /// The command line of `omptrace record`.
     pub command_line: Vec<String>,
-    /// The exit status of the program, where the process is the one that `record` started.
+    /// The exit status of the program, if this process is the one that `record` started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    /// The signal that killed it.
+    /// The signal that killed the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// `CLOCK_MONOTONIC_RAW` before that process was started.
+    /// `CLOCK_MONOTONIC_RAW` before the program was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_raw_ns: Option<u64>,
-    /// `CLOCK_MONOTONIC_RAW` when it had ended.
+    /// `CLOCK_MONOTONIC_RAW` after the program had ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_raw_ns: Option<u64>,
     /// The library that replaced libgomp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub libgomp_replaced_by: Option<String>,
-    /// The energy that the machine used meanwhile, where it may be read.
+    /// The energy that the machine used while the program ran, if readable.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<Energy>,
 }
 
-/// The energy that a part of the machine used, by the processor's own estimate.
+/// The energy used by a part of the machine, as estimated by the CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Energy {
     /// The part, as the kernel calls it: `package-0`, `package-0 core`.
     pub zone: String,
-    /// When it was read, by `CLOCK_MONOTONIC_RAW`, and the microjoules since the first reading.
+    /// The time of each reading (`CLOCK_MONOTONIC_RAW`), and the microjoules since the first one.
     pub readings: Vec<(u64, u64)>,
 }
 
 impl Energy {
-    /// The joules from the first reading to the last; `None` where there are no two.
+    /// The joules between the first and the last reading; `None` if there are fewer than two.
     pub fn joules(&self) -> Option<f64> {
         let (first, last) = (self.readings.first()?, self.readings.last()?);
         let uj = last.1.checked_sub(first.1)?;
         (self.readings.len() > 1).then_some(uj as f64 / 1e6)
     }
 
-    /// The mean power from each reading to the next, with the time of the first of both.
+    /// The mean power between consecutive readings, in milliwatts, with the time of the earlier one.
     pub fn powers_mw(&self) -> impl Iterator<Item = (u64, i64)> {
         let pairs = self.readings.windows(2);
         pairs.filter_map(|pair| {
@@ -563,7 +569,7 @@ impl Energy {
             };
             let ns = end.checked_sub(*begin).filter(|ns| *ns > 0)?;
             let uj = after.checked_sub(*before)?;
-            // A microjoule in a nanosecond is a million milliwatts.
+            // One microjoule per nanosecond is a million milliwatts.
             let mw = u128::from(uj) * 1_000_000 / u128::from(ns);
             Some((*begin, i64::try_from(mw).unwrap_or(i64::MAX)))
         })

@@ -1,9 +1,9 @@
-//! Patterns by which users choose domains and phases.
+//! Patterns with which users select domains and phases.
 
 /// Whether a name matches a pattern with `*` and `?`.
 pub fn match_name(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // Where the last star was, and what it stands for so far.
+    // Position of the last star in the pattern, and the end of what it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while from < name.len() {
         match pattern.get(at) {

@@ -1,4 +1,4 @@
-//! Reading compact events allocates nothing, once the first chunk made the buffers.
+//! Reading compact events does not allocate once the first chunk has filled the buffers.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,15 +11,15 @@ use omptrace_trace_format::field::Id;
 use omptrace_trace_format::predict::State;
 use omptrace_trace_format::{Limits, Reader};
 
-/// The system's allocator, counted.
+/// The system allocator, with a counter.
 struct Counted;
 
 thread_local! {
-    /// Those of this thread: the test's harness has one of its own, which allocates when it likes.
+    /// Allocations of this thread: the test harness has a thread of its own, which may allocate at any time.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all is the system's allocator's doing, which keeps the contract.
+// SAFETY: forwards to the system allocator, which keeps the contract.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -39,7 +39,7 @@ static ALLOCATOR: Counted = Counted;
 const CHUNKS: u32 = 20;
 const EVENTS: u64 = 1000;
 
-/// A trace of packed and raw chunks in turn, each with the same events.
+/// A trace of alternating packed and raw chunks, all with the same events.
 fn trace() -> Vec<u8> {
     let mut words = Vec::new();
     let mut state = State::new(0);
@@ -73,7 +73,7 @@ fn compact_events_allocate_nothing() {
     std::fs::write(&path, trace()).unwrap();
     let reader = Reader::open_with(&path, Limits::default()).unwrap();
     let mut events = reader.events(&reader.streams()[0]);
-    // Both kinds of chunks, and the third chunk's first event.
+    // Read one chunk of each kind, and the third chunk's first event.
     assert_eq!(events.by_ref().take(2 * EVENTS as usize + 1).count(), 2 * EVENTS as usize + 1);
     let before = ALLOCATIONS.get();
     let rest = events.by_ref().count();

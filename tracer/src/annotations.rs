@@ -1,7 +1,7 @@
-//! What programs say of themselves, by NVTX, ITT, Kokkos Tools, OpenACC and rocTX: rows of the trace.
+//! Records the annotations of programs (NVTX, ITT, Kokkos Tools, OpenACC and rocTX) as events.
 //!
-//! The interfaces are in `adapters/annotations`, which is linked into this library. A program without an OpenMP runtime has a session from its
-//! first annotation on.
+//! The interfaces are in `adapters/annotations`, which is linked into this library. For a program without an OpenMP
+//! runtime, the first annotation starts a session.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -27,12 +27,13 @@ use crate::recorder::recorder::Mode;
 use crate::session::hooks::SessionHooks;
 use crate::session::{self, Session, cold_path};
 
-/// Begins a session without an OpenMP runtime; true where there is one, or now is.
+/// Starts a session without an OpenMP runtime; returns whether there is a session now.
 type BeginSession = fn() -> bool;
 
 static BEGIN_SESSION: OnceLock<BeginSession> = OnceLock::new();
 
-/// Lets programs find the interfaces. `begin_session` is what begins a session before the OpenMP runtime does. For the library's constructor.
+/// Makes the interfaces available to programs. `begin_session` starts a session if no OpenMP runtime has. Called by the
+/// library's constructor.
 pub(crate) fn connect(begin_session: BeginSession) {
     let _ = BEGIN_SESSION.set(begin_session);
     let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
@@ -44,7 +45,7 @@ pub(crate) fn connect(begin_session: BeginSession) {
     let sources = list(of("OMPTRACE_ANNOTATIONS"), "all").map_or(Vec::new(), |list| list.sources());
     let domains = of("OMPTRACE_ANNOTATION_DOMAINS").and_then(|value| DomainList::parse(&value));
     let text = of("OMPTRACE_ANNOTATION_TEXT").and_then(|value| Switch::parse(&value));
-    // What the linker sees as used is exported.
+    // The linker exports only functions that it considers used.
     std::hint::black_box(annotations::exported());
     annotations::connect(
         &TRACER,
@@ -56,12 +57,12 @@ pub(crate) fn connect(begin_session: BeginSession) {
     );
 }
 
-/// How many sessions this process and those that it was forked from have had.
+/// Number of sessions in this process and in the processes it was forked from.
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
-/// The session whose metadata say that there are annotations.
+/// The number of the session whose metadata state that there are annotations.
 static NOTED: AtomicU32 = AtomicU32::new(0);
 
-/// Annotations take part in sessions.
+/// The part of a session for annotations.
 #[derive(Debug)]
 pub(crate) struct Annotations;
 
@@ -69,7 +70,7 @@ pub(crate) static SESSION_HOOKS: Annotations = Annotations;
 
 impl SessionHooks for Annotations {
     fn begin(&self, _: &'static Session) {
-        // Release; pairs with Acquire in `session`: texts are told again.
+        // Release; pairs with Acquire in `session`, so that texts are defined again in the new session.
         SESSIONS.fetch_add(1, Ordering::Release);
     }
 
@@ -82,9 +83,9 @@ impl SessionHooks for Annotations {
     }
 }
 
-/// A flight recorder may have overwritten what numbers stand for.
+/// Defines all texts again at the end: a flight recorder may have overwritten their definitions.
 fn tell_again(session: &'static Session) {
-    // Relaxed: only this process's own.
+    // Relaxed: written only by this process.
     if session.config.mode == Keep::Newest && NOTED.load(Ordering::Relaxed) != 0 {
         annotations::tell_all();
     }
@@ -176,10 +177,10 @@ impl annotations::Recorder for Tracer {
     }
 }
 
-/// Says in the metadata that there are annotations, once in a session.
+/// Sets `annotations` in the metadata, once per session.
 fn note() {
     let session = SESSIONS.load(Ordering::Relaxed);
-    // Relaxed: who comes first says it.
+    // Relaxed: any thread may be the first.
     if NOTED.swap(session, Ordering::Relaxed) != session
         && let Some(session) = session::of_this_process()
     {
@@ -191,10 +192,10 @@ fn note() {
     }
 }
 
-/// How long a thread waits for another one that begins the session: what it says until then would be missing.
+/// How long a thread waits for another one that starts the session. The thread's annotations until then would be lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A forked child has no session until it says something.
+/// In a forked child, the first annotation starts the child's session.
 #[cold]
 fn wakes_up() -> bool {
     guarded(cold_path::wake_up);
@@ -202,12 +203,12 @@ fn wakes_up() -> bool {
     Mode::current() == Mode::Record
 }
 
-/// The thread that begins the session for the first annotation; 0 before that.
+/// The thread that starts the session for the first annotation; 0 if there is none yet.
 static BEGINNER: AtomicU32 = AtomicU32::new(0);
-/// It has done so, or cannot.
+/// The session was started, or could not be.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// The first annotation of a process begins its session. After a session has ended there is no other.
+/// The first annotation of a process starts its session. After the session's end, no other is started.
 #[cold]
 fn begins() -> bool {
     // Acquire; pairs with Release below.
@@ -217,18 +218,18 @@ fn begins() -> bool {
     let own = system::thread_id() as u32;
     match BEGINNER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {
-            // Relaxed: sessions are counted before they record.
+            // Relaxed: a session is counted before it records.
             if SESSIONS.load(Ordering::Relaxed) == 0 {
                 let begin = || BEGIN_SESSION.get().is_some_and(|begin| begin());
                 guarded(|| stack::with_much(begin));
             }
             HAS_BEGUN.store(true, Ordering::Release);
         }
-        // What the session's begin calls may be the program's, and say something.
+        // Starting the session may call functions of the program, which may contain annotations.
         Err(beginner) if beginner == own => return false,
         Err(_) => {
             wait_while(|| !HAS_BEGUN.load(Ordering::Acquire));
-            // A process that was forked meanwhile has no such thread.
+            // If the process was forked in the meantime, that thread does not exist here.
             HAS_BEGUN.store(true, Ordering::Release);
         }
     }

@@ -1,18 +1,18 @@
-//! Calls of other programming interfaces: `libomptmpi.so` reports those of MPI, where it is preloaded.
+//! Calls of other programming interfaces: if `libomptmpi.so` is preloaded, it reports the MPI calls.
 //!
-//! The library stands between the program and the MPI library, whichever that is. It knows that library's handles and constants, and
-//! gives the tracer facts that mean the same for all of them:
+//! That library is located between the program and any MPI library. It knows the MPI library's handles and constants,
+//! and passes facts to the tracer that have the same meaning for all MPI libraries:
 //!
 //! ```text
-//! MPI_Init   -> starts()                 a session, where the OpenMP runtime has begun none
+//! MPI_Init   -> starts()                 a session, unless the OpenMP runtime has started one
 //!            -> the MPI library's function
-//!            -> describe(), defined()    the library and the job; the communicators and types that there are
-//! MPI_Recv   -> begins()                 a row
+//!            -> describe(), defined()    the library and the job; the predefined communicators and types
+//! MPI_Recv   -> begins()                 an event
 //!            -> the MPI library's function
-//!            -> ends()                   a row
+//!            -> ends()                   an event
 //! ```
 //!
-//! The tracer keeps nothing of these facts: requests, communicators and messages are put together by the reader.
+//! The tracer keeps no state about these facts: the reader reconstructs requests, communicators and messages.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
@@ -45,13 +45,13 @@ use crate::recorder::this_thread;
 use crate::session::hooks::SessionHooks;
 use crate::session::{self, Session, cold_path};
 
-/// The longest name of an object, and the longest description.
+/// Maximum bytes of an object's name, and of a description.
 const MAX_NAME: usize = 1 << 10;
 const MAX_DESCRIPTION: usize = 1 << 14;
-/// The most numbers of a row: more do not fit into a chunk.
+/// Maximum number of numbers in an event, so that it fits into a chunk.
 const MAX_NUMBERS: usize = 1 << 10;
 
-/// What the library gets: see `adapters/mpi/src/tracer.rs`, which has the same structures.
+/// The functions passed to the library: see the same structure in `adapters/mpi/src/tracer.rs`.
 #[repr(C)]
 struct Functions {
     version: u32,
@@ -111,13 +111,13 @@ static FUNCTIONS: Functions = Functions {
     measured,
 };
 
-/// Begins a session without an OpenMP runtime; true where there is one, or now is.
+/// Starts a session without an OpenMP runtime; returns whether there is a session now.
 type BeginSession = fn() -> bool;
 
 static BEGIN_SESSION: OnceLock<BeginSession> = OnceLock::new();
 
-/// Gives the library the functions, where it is in the scope that all libraries share. `begin_session` is what begins a session
-/// before the OpenMP runtime does. For the library's constructor, whose thread has the loader's lock.
+/// Passes the functions to the library, if it is in the global scope. `begin_session` starts a session if no OpenMP
+/// runtime has. Called by the library's constructor, whose thread holds the loader's lock.
 pub(crate) fn connect(begin_session: BeginSession) {
     let _ = BEGIN_SESSION.set(begin_session);
     // SAFETY: a constant of the loader.
@@ -131,12 +131,12 @@ pub(crate) fn connect(begin_session: BeginSession) {
     }
 }
 
-/// What is known of the MPI library, for sessions that begin later.
+/// The description of the MPI library, for sessions that start later.
 static DESCRIPTION: Mutex<Option<Mpi>> = Mutex::new(None);
-/// The process that it is known of. A forked child is no member of its parent's job.
+/// The process to which the description belongs. A forked child is not a member of its parent's job.
 static DESCRIBED: AtomicU32 = AtomicU32::new(0);
 
-/// Calls take part in sessions.
+/// The part of a session for calls.
 #[derive(Debug)]
 pub(crate) struct Calls;
 
@@ -152,13 +152,13 @@ impl SessionHooks for Calls {
     }
 }
 
-/// MPI is about to be initialised.
+/// Called before MPI is initialised.
 extern "C" fn starts() -> bool {
     let begin = || BEGIN_SESSION.get().is_some_and(|begin| begin());
     contained(|| stack::with_much(begin)).unwrap_or(false)
 }
 
-/// MPI is initialised.
+/// Called after MPI was initialised.
 ///
 /// # Safety
 /// `json` is null or a C string.
@@ -177,7 +177,7 @@ unsafe extern "C" fn describe(json: *const c_char) {
     });
 }
 
-/// Records a row: on the hot path, where that can.
+/// Records an event on the hot path if possible, else on the cold path.
 #[inline(always)]
 pub(crate) fn put<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
     if !this_thread::recorder_if_near().try_put_predicted(|_| row) {
@@ -185,7 +185,7 @@ pub(crate) fn put<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
     }
 }
 
-/// Records a row, one word of which was not predicted: on the hot path, where that can.
+/// Like [`put`], for an event with one mispredicted word.
 #[inline(always)]
 fn put_unpredicted<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
     if !this_thread::recorder_if_near().try_put(|_| row) {
@@ -193,7 +193,8 @@ fn put_unpredicted<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
     }
 }
 
-/// A child that has no session yet does not begin one by this: it may only make a datatype.
+/// Records a wide event, except in a child without a session: the call may be insignificant, such as creating a
+/// datatype, and should not start a session.
 fn put_wide<W: WideRow>(row: impl FnOnce() -> W) {
     if Mode::current() == Mode::Child {
         return;
@@ -201,7 +202,7 @@ fn put_wide<W: WideRow>(row: impl FnOnce() -> W) {
     guarded(|| cold_path::wide(|_| row()));
 }
 
-/// The same for a row that allocates nothing and has no code address: by the hot path, where that can.
+/// Like [`put_wide`], for an event that does not allocate and has no code address; uses the hot path if possible.
 #[inline(always)]
 pub(crate) fn put_often<W: WideRow>(row: W) {
     if !this_thread::recorder_if_near().try_put_wide(&row) {
@@ -209,21 +210,21 @@ pub(crate) fn put_often<W: WideRow>(row: W) {
     }
 }
 
-/// A call begins; false where nothing is recorded.
+/// A call begins; returns false if nothing is recorded.
 ///
 /// # Safety
 /// `call` is valid.
 unsafe extern "C" fn begins(call: *const CallBegins) -> bool {
     // SAFETY: by this function's contract.
     let call = unsafe { &*call };
-    // Closed where nothing is recorded.
+    // Fails if nothing is recorded.
     this_thread::recorder_if_near().try_put_predicted(|_| call.row()) || begins_unpredicted(call)
 }
 
-/// In a function of its own, which needs more registers.
+/// A separate function because it needs more registers.
 #[inline(never)]
 extern "C" fn begins_unpredicted(call: &CallBegins) -> bool {
-    // A child that has not used OpenMP has no session: its calls begin one.
+    // A child that has not used OpenMP has no session: its calls start one.
     if !matches!(Mode::current(), Mode::Record | Mode::Child) {
         return false;
     }
@@ -231,7 +232,7 @@ extern "C" fn begins_unpredicted(call: &CallBegins) -> bool {
     true
 }
 
-/// The call is over.
+/// A call has returned.
 ///
 /// # Safety
 /// `call` is valid.
@@ -282,7 +283,7 @@ impl CallEnds {
     }
 }
 
-/// The numbers at `numbers`, as many as fit.
+/// The numbers at `numbers`, truncated to the maximum.
 ///
 /// # Safety
 /// `numbers` is valid for `count` numbers, or `count` is 0.
@@ -302,7 +303,7 @@ unsafe extern "C" fn objects(role: u32, numbers: *const u64, count: usize) {
     put_often(CallObjects { role: CallRole(role), numbers: unsafe { some(numbers, count) } });
 }
 
-/// A name of the program's.
+/// A name from the program.
 fn name(name: *const c_char) -> Text<'static> {
     Text(memory::text(name, MAX_NAME).map(Cow::Owned))
 }
@@ -351,13 +352,14 @@ extern "C" fn pauses(pauses: bool) {
     guarded(|| control_tool::control(command, 0, std::ptr::null_mut(), std::ptr::null()));
 }
 
-/// Whether the clocks of hosts are to be compared.
+/// Whether the clocks of hosts are compared.
 static COMPARES_CLOCKS: AtomicBool = AtomicBool::new(false);
 
-/// The settings are known. All ranks must take part in comparing clocks, so that is left out where only some are recorded.
+/// Applies the settings. All ranks must take part in comparing clocks, so clocks are not compared if only some ranks
+/// are recorded.
 pub(crate) fn configure(settings: &Settings) {
     let compares = settings.mpi_clocks == Switch::On && settings.ranks.is_none();
-    // Relaxed: the thread that asks has read the settings, or waits for the one that does.
+    // Relaxed: the thread that reads it has read the settings, or waits for the thread that does.
     COMPARES_CLOCKS.store(compares, Ordering::Relaxed);
 }
 
@@ -366,7 +368,8 @@ extern "C" fn compares_clocks() -> bool {
     COMPARES_CLOCKS.load(Ordering::Relaxed)
 }
 
-/// A number of the host, which another one hardly has: of its boot. It takes two hosts for one at worst, which are not compared then.
+/// A hash of the host's boot id. If it is the same for two hosts, they are taken for one, and their clocks are not
+/// compared.
 extern "C" fn host() -> u32 {
     let number = || {
         let boot = liveness::boot();

@@ -1,4 +1,4 @@
-//! The settings in force: those of the table in `omptrace-settings`, and the events that they name.
+//! The settings in force: those of the table in `omptrace-settings`, with the list of events expanded.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +13,10 @@ use crate::os::log::{self, Level, warning};
 /// Bytes of a chunk, its header included.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
-/// The name by which `OMPTRACE_EVENTS` asks for the states of threads.
+/// The name that enables recording thread states in `OMPTRACE_EVENTS`.
 pub(crate) const STATE: &str = "state";
 
-/// What a list of events can name: an event's own name, and that of its group.
+/// An event that a list can name: its own name, and the name of its group.
 pub(crate) type Recordable = (&'static str, &'static str);
 
 /// The variable whose value only the tracer can check.
@@ -29,7 +29,7 @@ pub(crate) struct Config {
     recordable: Vec<Recordable>,
     /// Names of the callbacks to register.
     pub(crate) events: Vec<&'static str>,
-    /// The callbacks that the user named one by one: recorded although a runtime is known to do harm there.
+    /// Callbacks that the user named explicitly: they are recorded even if a runtime is known to do harm with them.
     pub(crate) insisted: Vec<&'static str>,
 }
 
@@ -42,8 +42,8 @@ impl Deref for Config {
 }
 
 impl Config {
-    /// The settings of this process's environment, where those events can be recorded. A wrong value is reported on stderr and
-    /// leaves the default.
+    /// Reads the settings from the environment; `recordable` are the events that can be recorded. An invalid value is
+    /// reported on stderr, and the default is used instead.
     pub(crate) fn from_environment(recordable: Vec<Recordable>) -> Config {
         Config::from_values(recordable, |name| std::env::var_os(name))
     }
@@ -65,7 +65,7 @@ impl Config {
         Config { settings, recordable, events, insisted }
     }
 
-    /// Whether the program is to be traced.
+    /// Whether the program should be traced.
     pub(crate) fn is_enabled(&self) -> bool {
         let is_one = |ranks: &RankList| launched_rank::rank().is_none_or(|rank| ranks.has(rank));
         self.disabled == Switch::Off && self.ranks.as_ref().is_none_or(is_one)
@@ -81,8 +81,8 @@ impl Config {
     }
 }
 
-/// The events that a list like `parallel,task,-flush` means, and those that it names by their own names. A list that begins
-/// by taking away takes from `default`.
+/// The events selected by a list such as `parallel,task,-flush`, and the events that the list names explicitly. A list
+/// that starts with a minus modifies `default`.
 fn parse_events(recordable: &[Recordable], list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
     let mut chosen: Vec<&'static str> = Vec::new();
     let mut insisted: Vec<&'static str> = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn default_is_all_but_flush_and_states() {
-        // Today's callbacks, `idle` of the drafts, and `state`.
+        // The current callbacks, `idle` of the drafts, and `state`.
         let all = ompt_callbacks_t::VALUES.len() + 2;
         assert_eq!(names("all").unwrap().len(), all);
         assert_eq!(names("default").unwrap().len(), all - 2);

@@ -4,25 +4,25 @@
 //! callback stores its arguments and the time into its thread's chunk and returns. **The tracer records facts; the reader
 //! interprets them.**
 //!
-//! A folder uses only those below its line, which `tests/layers.rs` checks:
+//! A module uses only modules below its line, which `tests/layers.rs` checks:
 //!
 //! ```text
 //! entry                        how the tracer enters a process and leaves it
 //! dialects                     the generations of the tools interface, which begin and end sessions
-//! samples                      call stacks of all threads, by a timer
-//! annotations                  what programs say of themselves
+//! samples                      call stacks of all threads, sampled by a timer
+//! annotations                  NVTX, ITT and other annotations of programs
 //! calls                        calls of other programming interfaces, such as MPI
-//! callbacks, second_tool       the callbacks' table; the next tool, which the tracer passes on to
-//! counters, devices, runtime_faults, waits  counters of threads; devices' trace buffers; faults of runtimes that would harm the program; waits that are not OpenMP's
-//! session                      a session's life; chunks on their way into the file; metadata; forks; the cold path
-//! recorder                     one thread's state: its events into its chunk
+//! callbacks, second_tool       the table of callbacks; the next tool, to which the tracer forwards callbacks
+//! counters, devices, runtime_faults, waits  counters of threads; devices' trace buffers; workarounds for runtimes that would harm the program; waits outside OpenMP
+//! session                      a session's life; writing chunks to the file; metadata; forks; the cold path
+//! recorder                     one thread's state: writes its events into its chunk
 //! storage                      the spool, which threads share, and the trace file
-//! config, runtime              the settings in force; the runtime, as it is asked
-//! launched_rank, lockfree, os  the rank that an MPI launcher gives; what threads share without a lock, and is modelled; system calls, locks, clock, files, threads
+//! config, runtime              the settings in force; the runtime's entry points and description
+//! launched_rank, lockfree, os  the rank set by an MPI launcher; lock-free data shared by threads, checked with models; system calls, locks, clock, files, threads
 //! sync                         atomics, or loom's in the models
 //! ```
 //!
-//! An event's way, and that of a sample:
+//! The path of an event, and of a sample:
 //!
 //! ```text
 //! callbacks -> this_thread -> recorder -> chunk in the spool       each event
@@ -34,14 +34,14 @@
 //! spool: free chunks <-> full chunks -> writer -> trace file       chunks
 //!   ^ sample streams
 //!   |
-//! samples: timer -> handler -> ring of each thread -> drain        where samples are asked for
+//! samples: timer -> handler -> ring of each thread -> drain        if samples are requested
 //! ```
 //!
-//! Modules above the session that act when it begins, ends or forks have hooks ([`session::hooks`]): samples, counters, devices and
-//! some faults of runtimes. Each folder's `mod.rs` has a map of its modules.
+//! Modules above `session` that need to act when a session starts, ends or forks have hooks ([`session::hooks`]):
+//! samples, counters, devices and workarounds for some faults of runtimes. Each directory's `mod.rs` lists its modules.
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
-//! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
+//! and no failure leaves the tracer: tracing turns itself off and reports it in one line, and the program continues.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the words above are for those who read the code")]
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! In the place of `samples`, on processors for which it has no unwinding: whoever asks for samples gets a warning.
+//! Replaces `samples` on CPU architectures without support for unwinding: a request for samples causes a warning.
 
 use omptrace_settings::value::Sample;
 use omptrace_trace_format::metadata::{Metadata, Sampling};
@@ -9,21 +9,21 @@ use crate::runtime::lookup::Lookup;
 use crate::session::Session;
 use crate::session::hooks::SessionHooks;
 
-/// No callbacks are others.
+/// No callbacks are replaced.
 pub(crate) static OF_REGIONS: &[(&str, Function)] = &[];
 pub(crate) static OF_TASKS: &[(&str, Function)] = &[];
 
-/// Nothing is asked.
+/// Does nothing.
 pub(crate) fn ask_by(_: Option<Lookup>) {}
 
-/// Nobody is sampled.
+/// Takes no samples.
 #[derive(Debug)]
 pub(crate) struct NoSampler;
 
 pub(crate) static SESSION_HOOKS: NoSampler = NoSampler;
 
 impl SessionHooks for NoSampler {
-    /// Reports that there are none, to who asks for some.
+    /// Reports that samples are not supported, if they were requested.
     fn begin(&self, session: &'static Session) {
         let Sample::On(wanted) = session.config.sample else {
             return;

@@ -1,16 +1,17 @@
-//! Waits that are not OpenMP's: `libomptrace_waits.so` reports calls of the program that took long, where it is preloaded.
+//! Waits outside OpenMP: if `libomptrace_waits.so` is preloaded, it reports calls of the program that took long.
 //!
-//! The library stands between the program and the C library's functions that may wait. It asks for the time where a call may be about
-//! to wait, and says afterwards what the call was for:
+//! That library intercepts the functions of the C library that may wait. It asks for the time when a call is about to
+//! wait, and reports the call afterwards:
 //!
 //! ```text
-//! pthread_mutex_lock, which finds the mutex taken
-//!     -> begins()                      the time; 0 where the calling thread is not recorded
+//! pthread_mutex_lock, if the mutex is taken
+//!     -> begins()                      the time; 0 if the calling thread is not recorded
 //!     -> the C library's function
-//!     -> ends(time, kind, object, caller)   a row where it took long, and the caller is the program's code
+//!     -> ends(time, kind, object, caller)   an event if it took long, and the caller is the program's code
 //! ```
 //!
-//! A runtime waits by the same functions. Its waits are those that its callbacks report, so calls from its modules are left out.
+//! A runtime waits with the same functions. Its waits are reported by its callbacks, so calls from its modules are
+//! ignored.
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::mem::transmute;
@@ -38,11 +39,11 @@ type Begins = extern "C" fn() -> u64;
 /// The type of `ends`.
 type Ends = extern "C" fn(u64, u32, u64, *const c_void);
 
-/// Whether the library is there.
+/// Whether the library is loaded.
 static IS_CONNECTED: AtomicBool = AtomicBool::new(false);
 
-/// Gives the library the two functions, where it is in the scope that all libraries share. For the library's constructor, whose
-/// thread has the loader's lock.
+/// Passes the two functions to the library, if it is in the global scope. Called by the library's constructor, whose
+/// thread holds the loader's lock.
 pub(crate) fn connect() {
     // SAFETY: a constant of the loader.
     let connect = unsafe { loader::symbol(libc::RTLD_DEFAULT, c"omptrace_waits_connect") };
@@ -51,12 +52,12 @@ pub(crate) fn connect() {
     if let Some(connect) = connect {
         // SAFETY: this library is never unloaded.
         unsafe { connect(begins, ends) };
-        // Relaxed: read when a session begins, which orders it.
+        // Relaxed: ordered by the start of a session, which reads it.
         IS_CONNECTED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Waits that are not OpenMP's take part in sessions.
+/// The part of a session for waits outside OpenMP.
 #[derive(Debug)]
 pub(crate) struct Waits;
 
@@ -72,8 +73,8 @@ impl SessionHooks for Waits {
     }
 }
 
-/// Where a call may be about to wait: the time, or 0 where nothing is recorded of the calling thread. The tracer's own work is not the
-/// program's, also that of a thread of the program's, and neither is that of a signal handler that interrupts it.
+/// A call may be about to wait: returns the time, or 0 if the calling thread is not recorded. The tracer's own work is
+/// not the program's, even on the program's threads, and neither is that of a signal handler that interrupts it.
 extern "C" fn begins() -> u64 {
     let recorder = this_thread::recorder();
     let stream = &recorder.stream;
@@ -84,8 +85,8 @@ extern "C" fn begins() -> u64 {
     clock::ticks()
 }
 
-/// Calls that are over sooner have not waited: they took the usual time, or interrupted one another for a moment. In ticks of the
-/// clock: one or two microseconds.
+/// Minimum duration of a wait, in ticks of the clock (one or two microseconds). Shorter calls have not waited: they
+/// took the usual time, or were briefly delayed by each other.
 fn least_ticks() -> u64 {
     match clock::kind() {
         ClockKind::Counter if cfg!(target_arch = "x86_64") => 1 << 12,
@@ -94,10 +95,10 @@ fn least_ticks() -> u64 {
     }
 }
 
-/// The call that was about to wait at `begin` is over.
+/// The call that was about to wait at `begin` has returned.
 extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void) {
     let is_short = || clock::ticks().saturating_sub(begin) < least_ticks();
-    // A signal handler's own stack may have too little room for us.
+    // A signal handler's alternate stack may be too small for recording.
     if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || alternate_stack::is_in_use() {
         return;
     }
@@ -112,20 +113,20 @@ extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void
     });
 }
 
-/// Modules that belong to runtimes, at most.
+/// Maximum number of runtime modules.
 const MOST: usize = 16;
 
-/// Where each begins, and where it ends: zero until both are known.
+/// Start and end address of each module: zero until known.
 static RUNTIMES: [[AtomicUsize; 2]; MOST] = [const { [const { AtomicUsize::new(0) }; 2] }; MOST];
 
 fn is_runtime(code: usize) -> bool {
-    // Relaxed: the numbers are all that is shared, and a range is never changed once it is there.
+    // Relaxed: only the numbers are shared, and a range never changes once it is set.
     RUNTIMES
         .iter()
         .any(|[begin, end]| code < end.load(Ordering::Relaxed) && begin.load(Ordering::Relaxed) <= code)
 }
 
-/// Notes where the modules of runtimes lie that are loaded, and those of the tracer and its adapters.
+/// Stores the address ranges of loaded runtimes, and of the tracer and its adapters.
 fn leave_out_runtimes() {
     loader::each_module(|info, headers| {
         // SAFETY: the loader's name of a module that it describes.
@@ -143,10 +144,10 @@ fn leave_out_runtimes() {
     });
 }
 
-/// Notes a module; false where there is no room.
+/// Stores a module's range; false if there is no room.
 fn leave_out((first, last): (usize, usize)) -> bool {
     for [begin, end] in &RUNTIMES {
-        // Relaxed: see `is_runtime`. Whoever comes first has the place; a child or a second session finds the module there.
+        // Relaxed: see `is_runtime`. Each range is stored once; a child or a second session finds it there.
         match begin.compare_exchange(0, first, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => {
                 end.store(last, Ordering::Relaxed);
@@ -159,7 +160,7 @@ fn leave_out((first, last): (usize, usize)) -> bool {
     false
 }
 
-/// Whether the library at `path` is a runtime's, or the tracer's own.
+/// Whether the library at `path` belongs to a runtime, or to the tracer.
 fn belongs_to_runtime(path: &[u8]) -> bool {
     let name = Path::new(OsStr::from_bytes(path)).file_name().and_then(OsStr::to_str);
     name.is_some_and(|name| {

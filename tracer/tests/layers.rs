@@ -1,4 +1,4 @@
-//! The layers of the tracer's modules, as the drawing in `src/lib.rs` has them: each uses only those below it.
+//! Checks the layers of the tracer's modules, as drawn in `src/lib.rs`: each uses only those below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,8 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The layers of the drawing, from the highest on: the first block of text. What follows two spaces explains a layer.
+/// The layers in the drawing (the first text block), from top to bottom. Two spaces separate a layer from its
+/// explanation.
 fn layers(lib: &str) -> Vec<Vec<&str>> {
     let drawing = lib.split("```").nth(1).expect("a drawing");
     let lines =
@@ -21,13 +22,13 @@ fn layers(lib: &str) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// The modules of the crate, as `lib.rs` declares them.
+/// The crate's modules, as declared in `lib.rs`.
 fn modules(lib: &str) -> BTreeSet<&str> {
     let lines = lib.lines();
     lines.filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';')).collect()
 }
 
-/// The modules whose names follow `crate::` in code that is no test's.
+/// The modules whose names follow `crate::`, except in test code.
 fn used(text: &str) -> BTreeSet<&str> {
     let mut used = BTreeSet::new();
     let mut of_tests = None;
@@ -51,7 +52,7 @@ fn used(text: &str) -> BTreeSet<&str> {
     used
 }
 
-/// What a module of this name uses that is not below it.
+/// The modules that this module uses although they are not below it.
 fn upward(layers: &[Vec<&str>], module: &str, text: &str) -> Vec<String> {
     let height: BTreeMap<&str, usize> = layers
         .iter()
@@ -82,7 +83,7 @@ fn each_module_uses_only_those_below_it() {
     for file in all {
         let place = file.strip_prefix(source()).unwrap().with_extension("");
         let module = place.iter().next().unwrap().to_str().unwrap();
-        // One of two modules of this name.
+        // Replaces the module without the prefix on some CPU architectures.
         let module = module.trim_start_matches("no_");
         if module != "lib" {
             let text = fs::read_to_string(&file).unwrap();
@@ -109,7 +110,7 @@ fn a_use_upward_is_found() {
     assert_eq!(of_session("use crate::session::hooks;"), [""; 0]);
     assert_eq!(of_session("fn f() {\n    crate::entry::start::begin();\n}"), ["session -> entry"]);
     assert_eq!(upward(&layers, "entry", "use crate::session::hooks;\nuse crate::chain;"), [""; 0]);
-    // Those beside each other know nothing of each other.
+    // Modules of the same layer do not use each other.
     assert_eq!(upward(&layers, "chain", "use crate::callbacks;"), ["chain -> callbacks"]);
     let tests =
         "use crate::chain;\n#[cfg(test)]\nmod tests {\n    use crate::entry;\n}\nuse crate::callbacks;";

@@ -1,22 +1,23 @@
-//! Symbols of a library, by the loader and the library's dynamic section (System V ABI, "Dynamic Linking").
+//! Symbols of a loaded library, read from the loader's list and the library's dynamic section (System V ABI, "Dynamic
+//! Linking").
 
 use core::ffi::{CStr, c_char, c_int};
 use core::{ptr, slice};
 
-/// The loader's description of a library, as far as it is public.
+/// The public part of the loader's `struct link_map`, which describes a library.
 #[repr(C)]
 #[derive(Debug)]
 pub struct LinkMap {
-    /// What is added to the library's addresses.
+    /// The load address: the difference between the library's addresses in memory and in the file.
     pub addr: usize,
-    /// Its file; empty for the program.
+    /// Path of the library's file; empty for the program.
     pub name: *const c_char,
     dynamic: *const Entry,
-    /// The next library; null at the last.
+    /// The next library; null for the last one.
     pub next: *const LinkMap,
 }
 
-/// What debuggers read (`link.h`).
+/// The loader's structure for debuggers (`struct r_debug` in `link.h`).
 #[repr(C)]
 struct Debug {
     version: c_int,
@@ -24,25 +25,25 @@ struct Debug {
 }
 
 unsafe extern "C" {
-    /// The loader's own, of the program's namespace.
+    /// The loader's structure for the program's namespace.
     static _r_debug: Debug;
 }
 
-/// The first of the loader's list: the program.
+/// The first entry of the loader's list: the program.
 pub fn first_map() -> *const LinkMap {
-    // SAFETY: the loader's structure. It is written when the process begins.
+    // SAFETY: the loader fills in this structure when the process starts.
     unsafe { (&raw const _r_debug.first).read() }
 }
 
-/// The loader's list from `map` on, which may be null.
+/// The entries of the loader's list from `map` on, which may be null.
 ///
 /// # Safety
-/// Null or in the list, of which nothing that is asked for comes or goes meanwhile.
+/// `map` is null or in the list, and none of the entries that the iterator visits is loaded or removed meanwhile.
 pub unsafe fn maps_from(map: *const LinkMap) -> impl Iterator<Item = *const LinkMap> {
     let mut next = map;
     core::iter::from_fn(move || {
         let this = next;
-        // SAFETY: null, or the loader's description of a library that stays.
+        // SAFETY: null, or the loader's description of a library that stays loaded.
         next = unsafe { this.as_ref() }?.next;
         Some(this)
     })
@@ -56,7 +57,7 @@ struct Entry {
     value: usize,
 }
 
-/// The tags of dynamic sections that matter here. The last four are GNU's.
+/// The tags of dynamic sections that are used here. The last four are GNU extensions.
 mod tag {
     pub(crate) const NULL: i64 = 0;
     pub(crate) const PLT_RELOCATION_BYTES: i64 = 2;
@@ -72,7 +73,7 @@ mod tag {
     pub(crate) const NEEDED_VERSIONS: i64 = 0x6fff_fffe;
 }
 
-/// A library whose versions are needed, and the first of these.
+/// A library of which versions are required, and the distance to the first of these versions (`Elf64_Verneed`).
 #[repr(C)]
 struct Needed {
     version: u16,
@@ -82,7 +83,7 @@ struct Needed {
     next: u32,
 }
 
-/// A version that is needed.
+/// A required version (`Elf64_Vernaux`).
 #[repr(C)]
 struct NeededVersion {
     hash: u32,
@@ -92,7 +93,7 @@ struct NeededVersion {
     next: u32,
 }
 
-/// A version that is defined.
+/// A version that the library defines (`Elf64_Verdef`).
 #[repr(C)]
 struct DefinedVersion {
     version: u16,
@@ -104,23 +105,23 @@ struct DefinedVersion {
     next: u32,
 }
 
-/// The bits of a symbol's version that are its number.
+/// The bits of a symbol's version entry that hold the version's number.
 const NUMBER: u16 = 0x7fff;
-/// The bit of one that is found only by who asks for this version.
+/// The bit of a symbol that is found only if this version is requested.
 const IS_HIDDEN: u16 = 0x8000;
 
-/// The relocations by which a library gets the addresses of functions (`R_*_GLOB_DAT`, `R_*_JUMP_SLOT`).
+/// The relocation types by which a library gets the addresses of functions (`R_*_GLOB_DAT`, `R_*_JUMP_SLOT`).
 const OF_FUNCTIONS: [u32; 2] = if cfg!(target_arch = "x86_64") { [6, 7] } else { [1025, 1026] };
 
-/// A loaded library. It is another one only if its dynamic section lies elsewhere.
+/// A loaded library. Two values are equal if they have the same dynamic section.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    /// What is added to its addresses.
+    /// The load address.
     pub base: usize,
     dynamic: *const Entry,
 }
 
-// SAFETY: what it points to is the loader's, and does not change once the library is loaded.
+// SAFETY: the dynamic section belongs to the loader and does not change once the library is loaded.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
@@ -132,20 +133,20 @@ impl PartialEq for Library {
 }
 
 unsafe extern "C" {
-    /// The dynamic section of this library: the linker defines it in each.
+    /// The dynamic section of this library: the linker defines the symbol in each library.
     static _DYNAMIC: Entry;
 }
 
 impl Library {
-    /// Whether it is this library.
+    /// Whether this is the library into which the function is linked.
     pub fn is_own(&self) -> bool {
         ptr::eq(self.dynamic, &raw const _DYNAMIC)
     }
 
-    /// The one that `dl_iterate_phdr` describes so; `None` for a program that is linked statically.
+    /// The library that `dl_iterate_phdr` describes by these values; `None` for a statically linked program.
     ///
     /// # Safety
-    /// As of [`Library::of_map`].
+    /// See [`Library::of_map`].
     pub unsafe fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Library> {
         let mut dynamic = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC);
         dynamic.next().map(|header| Library {
@@ -154,42 +155,43 @@ impl Library {
         })
     }
 
-    /// The one that the loader describes so.
+    /// The library that this entry of the loader's list describes.
     ///
     /// # Safety
-    /// The library is loaded, and stays so for as long as the result is used.
+    /// The library is loaded and stays loaded while the result is used.
     pub unsafe fn of_map(map: *const LinkMap) -> Library {
         // SAFETY: by the caller's promise.
         unsafe { Library { base: (*map).addr, dynamic: (*map).dynamic } }
     }
 
     fn value(&self, wanted: i64) -> Option<usize> {
-        // SAFETY: the dynamic section of a loaded library; the last entry is `NULL`.
+        // SAFETY: the dynamic section of a loaded library, which ends with a `NULL` entry.
         let all = (0..).map(|place| unsafe { self.dynamic.add(place).read() });
         let mut all = all.take_while(|entry| entry.tag != tag::NULL);
         all.find(|entry| entry.tag == wanted).map(|entry| entry.value)
     }
 
-    /// The address of a table. glibc's loader has made some entries addresses, and left others as they are in the file.
+    /// The address of a table. glibc's loader relocates some entries to addresses and leaves others as they are in the
+    /// file.
     fn table<T>(&self, tag: i64) -> Option<*const T> {
         let at = self.value(tag)?;
         let address = if at < self.base { self.base + at } else { at };
         Some(address as *const T)
     }
 
-    /// The name at this place of the strings.
+    /// The string at this offset of the string table.
     fn string(&self, place: u32) -> Option<&CStr> {
         let strings: *const c_char = self.table(tag::STRINGS)?;
-        // SAFETY: the library's own reference to a string of its table.
+        // SAFETY: the library itself refers to this string of its table.
         Some(unsafe { text(strings.add(place as usize)) })
     }
 
-    /// Whether it refers to a symbol of this version whose name is wanted.
+    /// Whether the library refers to a symbol of this version whose name satisfies `is_wanted`.
     pub fn refers_to(&self, version: &CStr, is_wanted: impl Fn(&CStr) -> bool) -> bool {
         self.search_references(version, is_wanted).unwrap_or(false)
     }
 
-    /// Like [`Library::refers_to`]; `None` where it has no versions.
+    /// Like [`Library::refers_to`]; `None` if the library has no symbol versions.
     fn search_references(&self, version: &CStr, is_wanted: impl Fn(&CStr) -> bool) -> Option<bool> {
         let symbols: *const libc::Elf64_Sym = self.table(tag::SYMBOLS)?;
         let versions: *const u16 = self.table(tag::SYMBOL_VERSIONS)?;
@@ -199,7 +201,7 @@ impl Library {
         }
         let is_it = |relocation: &libc::Elf64_Rela| {
             let symbol = (relocation.r_info >> 32) as usize;
-            // SAFETY: relocations name symbols of the same library, each of which has a version.
+            // SAFETY: relocations refer to symbols of the same library, each of which has a version.
             let (number, name) = unsafe {
                 let number = versions.add(symbol).read() & NUMBER;
                 (number, (*symbols.add(symbol)).st_name)
@@ -215,13 +217,13 @@ impl Library {
         let tables = tables.into_iter().filter_map(|(first, bytes)| {
             let count = self.value(bytes)? / size_of::<libc::Elf64_Rela>();
             let first = self.table::<libc::Elf64_Rela>(first)?;
-            // SAFETY: as many relocations follow each other as the library says.
+            // SAFETY: the dynamic section gives the number of consecutive relocations.
             Some(unsafe { slice::from_raw_parts(first, count) })
         });
         tables.flatten()
     }
 
-    /// The addresses that the loader has found so far for functions with wanted names, which others define.
+    /// The addresses to which the loader has bound the library's references to functions with wanted names so far.
     pub fn bindings(&self, is_wanted: impl Fn(&CStr) -> bool) -> impl Iterator<Item = usize> {
         let symbols: Option<*const libc::Elf64_Sym> = self.table(tag::SYMBOLS);
         self.relocations().filter_map(move |relocation| {
@@ -229,7 +231,7 @@ impl Library {
             if !OF_FUNCTIONS.contains(&kind) {
                 return None;
             }
-            // SAFETY: relocations name symbols of the same library, and a place in it.
+            // SAFETY: a relocation refers to a symbol of the same library and to a word in it.
             unsafe {
                 let symbol = &*symbols?.add(symbol as usize);
                 if symbol.st_shndx != 0 || !is_wanted(self.string(symbol.st_name)?) {
@@ -241,11 +243,11 @@ impl Library {
         })
     }
 
-    /// The numbers of a version in each library that is needed.
+    /// The numbers by which this library refers to a version, one for each required library that defines it.
     fn numbers(&self, version: &CStr) -> Option<Vec<u16>> {
         let mut numbers = Vec::new();
         let mut library: *const Needed = self.table(tag::NEEDED_VERSIONS)?;
-        // SAFETY: each names the distance to the next, 0 at the last.
+        // SAFETY: each entry has the distance to the next one, which is 0 in the last entry.
         unsafe {
             loop {
                 let first = (*library).first as usize;
@@ -267,7 +269,7 @@ impl Library {
         }
     }
 
-    /// The symbols that it defines; `None` where it has none.
+    /// The symbols that the library defines; `None` if it has no symbol table.
     pub fn symbols(&self) -> Option<Symbols> {
         Some(Symbols {
             base: self.base,
@@ -281,21 +283,21 @@ impl Library {
         })
     }
 
-    /// The address of the function that it defines under this name. See [`Symbols::function`].
+    /// The address of the library's function with this name. See [`Symbols::function`].
     pub fn function(&self, name: &CStr) -> Option<usize> {
         self.symbols()?.function(name)
     }
 
-    /// The same for a version of the function, as `dlvsym` finds it.
+    /// The address of a certain version of the function, as `dlvsym` finds it.
     pub fn function_of_version(&self, name: &CStr, version: &CStr) -> Option<usize> {
         let wanted = self.number(version)?;
         self.symbols()?.search(name, |version| version & NUMBER == wanted)
     }
 
-    /// The number of a version that it defines.
+    /// The number of a version that the library defines.
     fn number(&self, name: &CStr) -> Option<u16> {
         let mut version: *const DefinedVersion = self.table(tag::DEFINED_VERSIONS)?;
-        // SAFETY: each names the distance to its name, and that to the next, 0 at the last.
+        // SAFETY: each entry has the distances to its name and to the next entry, the latter 0 in the last entry.
         unsafe {
             loop {
                 let its_name = version.byte_add((*version).first as usize).cast::<u32>();
@@ -311,12 +313,12 @@ impl Library {
     }
 }
 
-/// The table by which symbols are found.
+/// The hash table by which symbols are found.
 #[derive(Clone, Copy, Debug)]
 enum Hashes {
-    /// GNU's.
+    /// GNU's table.
     Gnu(*const u32),
-    /// That of the System V ABI, of which only the number of symbols is used.
+    /// The System V ABI's table, of which only the number of symbols is used.
     Old(*const u32),
 }
 
@@ -330,21 +332,21 @@ pub struct Symbols {
     hashes: Hashes,
 }
 
-// SAFETY: as of `Library`.
+// SAFETY: as for `Library`.
 unsafe impl Send for Symbols {}
 // SAFETY: as above.
 unsafe impl Sync for Symbols {}
 
 impl Symbols {
-    /// The address of the function of this name, as `dlsym` finds it. Allocates nothing, and calls nothing.
+    /// The address of the function with this name, as `dlsym` finds it. Neither allocates nor calls other libraries.
     pub fn function(&self, name: &CStr) -> Option<usize> {
         self.search(name, |version| version & IS_HIDDEN == 0)
     }
 
-    /// The address of the symbol at this place, if it is the function of this name, of a version that `is_wanted`.
+    /// The address of symbol number `place`, if it is a function with this name and its version satisfies `is_wanted`.
     fn address(&self, place: u32, name: &CStr, is_wanted: impl Fn(u16) -> bool) -> Option<usize> {
         let place = place as usize;
-        // SAFETY: there is a symbol of this number with a name, and a version of each.
+        // SAFETY: the library has a symbol with this number, whose name and version follow from the tables.
         let (symbol, version, found) = unsafe {
             let symbol = &*self.symbols.add(place);
             let version = self.versions.map_or(0, |versions| versions.add(place).read());
@@ -359,7 +361,7 @@ impl Symbols {
         let hashes = match self.hashes {
             Hashes::Gnu(hashes) => hashes,
             Hashes::Old(hashes) => {
-                // SAFETY: the second word is the number of symbols.
+                // SAFETY: the second word of the table is the number of symbols.
                 let count = unsafe { hashes.add(1).read() };
                 return (1..count).find_map(|place| self.address(place, name, &is_wanted));
             }
@@ -368,8 +370,8 @@ impl Symbols {
             .to_bytes()
             .iter()
             .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
-        // SAFETY: the header, the filter of 64-bit words, the buckets and the chains follow each other. A chain ends with an
-        // odd number, and there is a symbol for each link. A name has two bits in one word of the filter.
+        // SAFETY: the header, the filter of 64-bit words, the buckets and the chains lie one after another. A chain
+        // ends with an odd number, and there is a symbol for each link. A name has two bits in one word of the filter.
         unsafe {
             let [buckets, first, words, shift] = [0, 1, 2, 3].map(|place| hashes.add(place).read());
             let filter: *const u64 = hashes.add(4).cast();
@@ -399,15 +401,16 @@ impl Symbols {
     }
 }
 
-// The program may have functions of its own in the place of the C library's, and use OpenMP in them. So strings are read here
+// The program may replace functions of the C library by its own and use OpenMP in them. So strings are read here
 // without `strlen` and `memcmp`.
 
 /// The string at an address.
 ///
 /// # Safety
-/// There is one, for as long as the result is used.
+/// `at` points to a string that ends with NUL and is valid while the result is used.
 pub unsafe fn text<'a>(at: *const c_char) -> &'a CStr {
-    // SAFETY: by the caller's promise, no byte behind the string's end is read. Volatile, so that it stays a loop.
+    // SAFETY: by the caller's promise; nothing after the NUL is read. Volatile, so that the compiler does not make
+    // `strlen` of the loop.
     unsafe {
         let end = (0..).find(|place| at.add(*place).read_volatile() == 0);
         let bytes = slice::from_raw_parts(at.cast(), end.unwrap_or(0) + 1);
@@ -429,10 +432,10 @@ pub fn ends_with(text: &[u8], end: &[u8]) -> bool {
 /// Whether two strings are the same.
 ///
 /// # Safety
-/// `one` points to a string.
+/// `one` points to a string that ends with NUL.
 unsafe fn is_same(one: *const c_char, other: &CStr) -> bool {
     let one = one.cast::<u8>();
     let mut other = other.to_bytes_with_nul().iter().enumerate();
-    // SAFETY: no byte behind the first difference is read, so none behind the end.
+    // SAFETY: nothing after the first difference is read, so nothing after the NUL.
     other.all(|(place, byte)| unsafe { one.add(place).read() } == *byte)
 }

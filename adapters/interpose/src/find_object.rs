@@ -1,4 +1,5 @@
-//! Which module holds an address, by `_dl_find_object` (glibc 2.35). It takes no lock, and signal handlers may call it.
+//! Finds the module that contains an address, by `_dl_find_object` (glibc 2.35), which takes no lock and may be called
+//! in signal handlers.
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -18,49 +19,49 @@ struct Found {
 
 type Function = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
 
-/// What distinguishes a module from others. One that comes in its place, when it is gone, may have the same all the same.
+/// Identifies a module. A module that is loaded at the same address later may have the same mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
-    /// Where its memory begins; of a program with holes between its parts, where the part begins.
+    /// Start of the module's memory; for a program with gaps between its segments, the start of the contiguous part.
     pub start: usize,
-    /// Where it ends.
+    /// End of this memory.
     pub end: usize,
-    /// The loader's `struct link_map`, as long as the module is loaded.
+    /// Address of the loader's `struct link_map`, valid while the module is loaded.
     pub link_map: usize,
-    /// Its `.eh_frame_hdr`; 0 where it has none.
+    /// Address of the module's `.eh_frame_hdr`; 0 if there is none.
     pub eh_frame: usize,
 }
 
-/// The C library's `_dl_find_object`, if it has one.
+/// The C library's `_dl_find_object`, if the C library has one.
 #[derive(Debug)]
 pub struct FindObject(AtomicPtr<c_void>);
 
 impl FindObject {
-    /// Nobody has looked for it yet.
+    /// The function has not been looked up yet.
     pub const fn unknown() -> FindObject {
         FindObject(AtomicPtr::new(null_mut()))
     }
 
-    /// Takes note of the function.
+    /// Stores the function.
     ///
     /// # Safety
-    /// It is the C library's function of this name, or null.
+    /// `function` is the C library's `_dl_find_object`, or null.
     pub unsafe fn set(&self, function: *mut c_void) {
-        // Relaxed: stored before anybody asks.
+        // Relaxed: stored before any thread looks up an address.
         self.0.store(function, Ordering::Relaxed);
     }
 
-    /// Whether modules can be asked for.
+    /// Whether modules can be looked up.
     pub fn is_known(&self) -> bool {
         // Relaxed: see `set`.
         !self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// The module at `address`, nothing where there is none. `None` where the C library has no such function.
+    /// The module at `address`, or `Some(None)` if there is none. `None` if the C library has no such function.
     pub fn at(&self, address: usize) -> Option<Option<Mark>> {
         // Relaxed: see `set`.
         let function = self.0.load(Ordering::Relaxed);
-        // SAFETY: null, or glibc's function of this name and type.
+        // SAFETY: null, or glibc's function with this name and type.
         let find = unsafe { transmute::<*mut c_void, Option<Function>>(function) }?;
         let mut found = Found {
             flags: 0,
@@ -70,7 +71,7 @@ impl FindObject {
             eh_frame: null_mut(),
             reserved: [0; 7],
         };
-        // SAFETY: any address may be asked about; `found` is valid for writing.
+        // SAFETY: any address may be looked up; `found` is valid for writing.
         let is_found = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
         Some(is_found.then_some(Mark {
             start: found.map_start as usize,

@@ -1,9 +1,11 @@
-//! Exported functions that take the place of another library's function, and go on there as if the program had called it.
-//! Whoever is loaded into programs by `LD_PRELOAD` also asks the loader without its locks ([`find_object`], [`started_with`]), and reads
-//! what libraries define ([`elf`]). It has memory ([`memory`]) and system calls ([`system_call`]) that no other library can replace.
+//! Exported functions that replace a function of another library and then jump to it as if the program had called it.
+//! Libraries loaded by `LD_PRELOAD` also use the crate to query the loader without its locks ([`find_object`],
+//! [`started_with`]) and to read the symbols of libraries ([`elf`]). Its memory ([`memory`]) and system calls
+//! ([`system_call`]) cannot be replaced by other libraries.
 //!
-//! The loader and libgomp look at the return address of their caller. So such a function must not *call* the one that it
-//! replaces. It keeps all registers that may hold arguments, asks a Rust function where to go on, and jumps there.
+//! The loader and libgomp look at the return address of their caller. So such a function must not *call* the function
+//! that it replaces. It preserves all registers that may hold arguments, calls a Rust function that returns the target
+//! address, and jumps to it.
 
 pub mod elf;
 pub mod find_object;
@@ -16,24 +18,25 @@ mod thread_words;
 use std::ffi::{CStr, c_void};
 use std::mem::transmute_copy;
 
-/// The function of this name in the libraries behind the one that this is linked into (`RTLD_NEXT`).
+/// The function with this name in the libraries that follow this one in the search order (`RTLD_NEXT`).
 ///
 /// # Safety
-/// `F` is the type of a function pointer, and a function of this name has this type.
+/// `F` is a function pointer type, and functions with this name have this type.
 pub unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     // SAFETY: a constant of the loader.
     let next = unsafe { symbol(libc::RTLD_NEXT, name) };
-    // SAFETY: not null, and of this type by this function's contract.
+    // SAFETY: not null, and of this type by the caller's promise.
     (!next.is_null()).then(|| unsafe { transmute_copy::<*mut c_void, F>(&next) })
 }
 
-/// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
+/// Calls `dlsym`, which takes the loader's lock. Clears the error if the symbol is not found, so that the program's
+/// `dlerror` does not return it.
 ///
 /// # Safety
 /// `scope` is a handle of the loader, or one of its constants.
 pub unsafe fn symbol(scope: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: by this function's contract; it only looks the symbol up.
+    // SAFETY: by the caller's promise; the call only looks the symbol up.
     let found = unsafe { libc::dlsym(scope, name.as_ptr()) };
     if found.is_null() {
         forget_error();
@@ -41,7 +44,8 @@ pub unsafe fn symbol(scope: *mut c_void, name: &CStr) -> *mut c_void {
     found
 }
 
-/// Leaves no error of ours for the program's `dlerror`. The first call takes the text, the second one frees it.
+/// Clears this library's error, so that the program's `dlerror` does not return it. The first call takes the text, the
+/// second one frees it.
 pub fn forget_error() {
     // SAFETY: no arguments; the texts are not read.
     unsafe {
@@ -50,7 +54,7 @@ pub fn forget_error() {
     }
 }
 
-/// The name of an item as C has it, in a constant.
+/// The C name of an item as a constant string.
 #[macro_export]
 macro_rules! c_name {
     ($name:ident) => {
@@ -63,14 +67,14 @@ macro_rules! c_name {
     };
 }
 
-/// Defines an exported function that goes on where `choose` says:
+/// Defines an exported function that continues at the address that `choose` returns:
 ///
 /// ```text
 /// pub(crate) unsafe extern "C" fn name(arguments) -> result, goes on in choose        choose(arguments)
 /// unsafe extern "C" fn name(), goes on in choose(number)                              choose(return address, number)
 /// ```
 ///
-/// `choose` returns the address of a function, which finds the registers and the stack as the caller left them.
+/// The function at this address finds the registers and the stack as the caller left them.
 #[macro_export]
 macro_rules! interpose {
     ($(#[$attribute:meta])* $visibility:vis unsafe extern $abi:literal fn $name:ident($($argument:ident: $type:ty),+ $(,)?)
@@ -84,8 +88,8 @@ macro_rules! interpose {
     (@ [$($attribute:tt)*] [$visibility:vis] $abi:literal $name:ident [$($parameters:tt)*] [$($result:tt)*] $choose:ident
         $arguments:expr) => {
         $($attribute)*
-        // SAFETY: a library that the program is linked to has a function of this name and signature; all that the caller
-        // passes reaches it unchanged.
+        // SAFETY: a library that the program is linked to has a function with this name and signature, and gets the
+        // caller's arguments unchanged.
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -95,8 +99,8 @@ macro_rules! interpose {
     };
 }
 
-/// The instructions that call `{}` and jump to what it returns, with the caller's arguments. `$arguments` replaces those
-/// of the call by others.
+/// The instructions that call `{}` and jump to the address that it returns, with the caller's arguments. `$arguments`
+/// are instructions that set other arguments for the call of `{}`.
 #[cfg(target_arch = "x86_64")]
 #[doc(hidden)]
 #[macro_export]
@@ -111,8 +115,8 @@ macro_rules! ask_and_jump {
     };
 }
 
-/// The instructions that call `{}` and jump to what it returns, with the caller's arguments. `$arguments` replaces those
-/// of the call by others.
+/// The instructions that call `{}` and jump to the address that it returns, with the caller's arguments. `$arguments`
+/// are instructions that set other arguments for the call of `{}`.
 #[cfg(target_arch = "aarch64")]
 #[doc(hidden)]
 #[macro_export]
@@ -129,7 +133,7 @@ macro_rules! ask_and_jump {
     };
 }
 
-/// Makes the program's return address and a number the arguments of the call.
+/// Makes the return address in the program and a number the arguments of the call.
 #[cfg(target_arch = "x86_64")]
 #[doc(hidden)]
 #[macro_export]
@@ -139,7 +143,7 @@ macro_rules! return_address_and {
     };
 }
 
-/// Makes the program's return address and a number the arguments of the call.
+/// Makes the return address in the program and a number the arguments of the call.
 #[cfg(target_arch = "aarch64")]
 #[doc(hidden)]
 #[macro_export]

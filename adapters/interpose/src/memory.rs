@@ -1,10 +1,11 @@
-//! Memory of a library's own, from the kernel, and not of `malloc`.
+//! An allocator for preloaded libraries that gets its memory from the kernel instead of `malloc`. There are three
+//! reasons:
 //!
-//! * The program may have functions of its own in the place of `malloc` and `free`, and may use OpenMP in them: an allocation
-//!   would come back as a call of an entry point or of a callback.
-//! * A checker of leaks would report what is kept on purpose. LeakSanitizer takes for a pointer what a piece of `malloc`'s holds,
-//!   be it what was there before or a number that looks like one: a leak of the program would go unreported.
-//! * `malloc` adapts itself to what it is asked for (`mallopt(3)`, `M_MMAP_THRESHOLD`).
+//! * The program may replace `malloc` and `free` by functions of its own and use OpenMP in them: an allocation of this library
+//!   would then call an entry point or a callback of this library again.
+//! * Leak checkers would report memory that is retained on purpose. LeakSanitizer scans memory from `malloc` for pointers; old
+//!   content or a number that looks like a pointer would hide a leak of the program.
+//! * `malloc` adapts itself to the requests that it gets (`mallopt(3)`, `M_MMAP_THRESHOLD`).
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::hint;
@@ -13,39 +14,41 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::system_call;
 
-/// How much memory is asked for at once. What is larger has a mapping of its own.
+/// Bytes that are requested from the kernel at once. A larger block has a mapping of its own.
 const CHUNK: usize = 1 << 16;
 const LARGEST: usize = CHUNK / 4;
-/// Mappings begin at pages. Nothing here needs a larger alignment.
+/// Mappings are aligned to pages. No block here needs a larger alignment.
 const PAGE: usize = 4096;
-/// The smallest piece, in which the list of free pieces has its pointer.
+/// The smallest block, which has room for the pointer of the free list.
 const SMALLEST: usize = 16;
-/// Pieces have sizes of powers of two.
+/// Number of block sizes, which are powers of two.
 const SIZES: usize = (LARGEST / SMALLEST).trailing_zeros() as usize + 1;
 
-/// The begin of a chunk: how many of its bytes are in use.
+/// The header of a chunk: the number of its bytes in use.
 struct Chunk {
     used: AtomicUsize,
 }
 
-/// The newest chunk. Older ones are full.
+/// The newest chunk. Older chunks are full.
 static CHUNK_IN_USE: AtomicPtr<Chunk> = AtomicPtr::new(null_mut());
 
-/// Pieces of each size that were given back. The first word of a piece points to the next one. Any thread adds a piece, and
-/// only the one that has [`IS_USED`] takes pieces: all of them at once.
+/// Freed blocks of each size, as lists. The first word of a block points to the next one. Any thread adds blocks; only
+/// the thread that has set [`IS_USED`] takes blocks: the whole list at once.
 static GIVEN_BACK: [AtomicPtr<u8>; SIZES] = [const { AtomicPtr::new(null_mut()) }; SIZES];
-/// Those of them that were taken, and are not in use.
+/// Blocks taken from [`GIVEN_BACK`] that are still free.
 static FREE: [AtomicPtr<u8>; SIZES] = [const { AtomicPtr::new(null_mut()) }; SIZES];
-/// A thread uses [`FREE`]. Nobody waits for it for long: a forked child may find it set for good, and then takes new memory only.
+/// A thread uses [`FREE`]. No thread waits long for it: in a forked child it may stay set for good, and then only new
+/// memory is used.
 static IS_USED: AtomicBool = AtomicBool::new(false);
-/// How often a thread tries to get [`IS_USED`], which is used for a few instructions only.
+/// How often a thread tries to set [`IS_USED`], which is set for a few instructions only.
 const ATTEMPTS: usize = 256;
 
-/// The allocator. Threads and forked children may use it at any time, and in a signal handler.
+/// The allocator. It may be used by all threads, in forked children and in signal handlers.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelMemory;
 
-// SAFETY: pieces are as large as asked for, and aligned to their size, a power of two, or to a page. None is given out twice.
+// SAFETY: a block has the requested size and is aligned to its size, a power of two, or to a page. No block is given
+// out twice.
 unsafe impl GlobalAlloc for KernelMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > PAGE {
@@ -61,11 +64,11 @@ unsafe impl GlobalAlloc for KernelMemory {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's own contract.
+        // SAFETY: by the caller's promise.
         let made = unsafe { self.alloc(layout) };
-        // A mapping of its own is new, and zero; it has no memory before it is used.
+        // A mapping of its own is new and therefore zero; its pages are allocated only when they are used.
         if !made.is_null() && piece(layout).is_some() {
-            // SAFETY: new, and as long as the layout says.
+            // SAFETY: a new block with the layout's size.
             unsafe { made.write_bytes(0, layout.size()) };
         }
         made
@@ -73,7 +76,7 @@ unsafe impl GlobalAlloc for KernelMemory {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let Some(size) = piece(layout) else {
-            // SAFETY: `alloc` has mapped it.
+            // SAFETY: `alloc` mapped it.
             unsafe { unmap(memory, layout.size()) };
             return;
         };
@@ -81,15 +84,15 @@ unsafe impl GlobalAlloc for KernelMemory {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's own contract: the size is one that this alignment may have.
+        // SAFETY: by the caller's promise, the size is valid for this alignment.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         match (piece(layout), piece(new)) {
             (Some(before), Some(after)) if before == after => return memory,
-            // SAFETY: `alloc` has mapped it.
+            // SAFETY: `alloc` mapped it.
             (None, None) => return unsafe { map_again(memory, layout.size(), size) },
             _ => {}
         }
-        // SAFETY: the caller's own contract; both have as many bytes as are copied.
+        // SAFETY: by the caller's promise; both blocks have at least as many bytes as are copied.
         unsafe {
             let made = self.alloc(new);
             if !made.is_null() {
@@ -101,34 +104,34 @@ unsafe impl GlobalAlloc for KernelMemory {
     }
 }
 
-/// Copies by a loop: `memcpy` may be the program's.
+/// Copies in a loop: the program may replace `memcpy`.
 ///
 /// # Safety
-/// As of `copy_nonoverlapping`.
+/// See `copy_nonoverlapping`.
 unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     for place in 0..bytes {
-        // SAFETY: by the caller's promise. Volatile, so that it stays a loop.
+        // SAFETY: by the caller's promise. Volatile, so that the compiler does not make `memcpy` of the loop.
         unsafe { to.add(place).write_volatile(from.add(place).read()) };
     }
 }
 
-/// The size of the piece that holds this; `None` where it needs a mapping.
+/// Size of the block for this layout; `None` if it needs a mapping of its own.
 fn piece(layout: Layout) -> Option<usize> {
     let size = layout.size().max(layout.align()).max(SMALLEST);
     (size <= LARGEST).then(|| size.next_power_of_two())
 }
 
-/// The place of this size in the lists.
+/// Index of this size in the lists.
 fn place_of(size: usize) -> usize {
     (size / SMALLEST).trailing_zeros() as usize
 }
 
-/// Lets the piece be used again.
+/// Adds a block to the freed ones.
 fn give_back(size: usize, piece: *mut u8) {
     let list = &GIVEN_BACK[place_of(size)];
     let mut next = list.load(Ordering::Relaxed);
     loop {
-        // SAFETY: a piece that nobody uses, of at least a pointer's size.
+        // SAFETY: a free block with room for a pointer.
         unsafe { piece.cast::<*mut u8>().write(next) };
         // Release: pairs with the acquire in `take`.
         match list.compare_exchange_weak(next, piece, Ordering::Release, Ordering::Relaxed) {
@@ -138,7 +141,7 @@ fn give_back(size: usize, piece: *mut u8) {
     }
 }
 
-/// Takes a piece that was given back; NULL where there is none, or another thread is here.
+/// Takes a freed block; NULL if there is none, or if another thread is taking one.
 fn take(size: usize) -> *mut u8 {
     // Acquire: pairs with the release below.
     let is_ours = |_| !IS_USED.swap(true, Ordering::Acquire);
@@ -152,7 +155,7 @@ fn take(size: usize) -> *mut u8 {
         piece = GIVEN_BACK[place].swap(null_mut(), Ordering::Acquire);
     }
     if !piece.is_null() {
-        // SAFETY: a free piece, which holds the pointer to the next one.
+        // SAFETY: a free block, whose first word points to the next one.
         let next = unsafe { piece.cast::<*mut u8>().read() };
         FREE[place].store(next, Ordering::Relaxed);
     }
@@ -161,7 +164,7 @@ fn take(size: usize) -> *mut u8 {
     piece
 }
 
-/// Cuts a piece from the newest chunk.
+/// Cuts a block off the newest chunk.
 fn cut(size: usize) -> *mut u8 {
     loop {
         // Acquire: pairs with the release below.
@@ -170,7 +173,7 @@ fn cut(size: usize) -> *mut u8 {
         if let Some(used) = unsafe { chunk.as_ref() }.map(|chunk| &chunk.used) {
             let place = |used: usize| used.next_multiple_of(size);
             let next = |used: usize| Some(place(used) + size).filter(|end| *end <= CHUNK);
-            // Relaxed: the number says all.
+            // Relaxed: only the number is shared.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             if let Ok(before) = used.fetch_update(success, failure, next) {
                 // SAFETY: within the chunk.
@@ -181,7 +184,7 @@ fn cut(size: usize) -> *mut u8 {
         if new.is_null() {
             return null_mut();
         }
-        // SAFETY: new memory, which nobody else knows yet.
+        // SAFETY: new memory that no other thread knows yet.
         unsafe { (*new).used.store(size_of::<Chunk>(), Ordering::Relaxed) };
         // Release: pairs with the acquire above.
         let (success, failure) = (Ordering::Release, Ordering::Relaxed);
@@ -195,15 +198,16 @@ fn cut(size: usize) -> *mut u8 {
 fn map(bytes: usize) -> *mut u8 {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
-    // SAFETY: new memory, in the place that the kernel chooses.
+    // SAFETY: new memory at an address that the kernel chooses.
     let mapped = unsafe { system_call::call(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) };
     mapped.map_or(null_mut(), ptr::with_exposed_provenance_mut)
 }
 
-/// A mapping of another size with the same content; NULL where there is no memory for it, and the mapping stays.
+/// Resizes a mapping with its content, and returns its new address; NULL if there is no memory, and then the mapping
+/// stays as it is.
 ///
 /// # Safety
-/// As of [`unmap`]: only what is returned is used from then on, unless that is NULL.
+/// See [`unmap`]: from now on only the returned address is used, unless it is NULL.
 unsafe fn map_again(memory: *mut u8, before: usize, bytes: usize) -> *mut u8 {
     let arguments = [memory.expose_provenance(), before, bytes, libc::MREMAP_MAYMOVE as usize];
     // SAFETY: by the caller's promise.
@@ -212,9 +216,9 @@ unsafe fn map_again(memory: *mut u8, before: usize, bytes: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// [`map`] has mapped as many bytes there, and nothing uses them any more.
+/// [`map`] mapped this number of bytes at this address, and nothing uses them any more.
 unsafe fn unmap(memory: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise. The kernel refuses nothing that it has mapped.
+    // SAFETY: by the caller's promise. The kernel does not refuse to unmap what it mapped.
     let _ = unsafe { system_call::call(libc::SYS_munmap, [memory.expose_provenance(), bytes]) };
 }
 
@@ -224,14 +228,14 @@ mod tests {
 
     use super::*;
 
-    /// They look at the lists that all of them use.
+    /// The tests look at the lists, which all of them change.
     static ONE_TEST: Mutex<()> = Mutex::new(());
 
     #[test]
     fn what_is_given_back_while_another_thread_takes_is_used_again() {
         let _alone = ONE_TEST.lock();
         let layout = Layout::from_size_align(LARGEST, 8).unwrap();
-        // SAFETY: given back once, with the layout that it was allocated with.
+        // SAFETY: freed once, with the layout of the allocation.
         unsafe {
             let piece = KernelMemory.alloc(layout);
             IS_USED.store(true, Ordering::Relaxed);
@@ -248,7 +252,7 @@ mod tests {
         let _alone = ONE_TEST.lock();
         let mut bytes: Vec<u8> = Vec::new();
         let pattern = |place: usize| (place % 251) as u8;
-        // SAFETY: each piece is used with the layout that it has.
+        // SAFETY: each block is used with its own layout.
         unsafe {
             let layout = |size| Layout::from_size_align(size, 1).unwrap();
             let mut piece = KernelMemory.alloc(layout(1));

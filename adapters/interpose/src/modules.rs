@@ -1,4 +1,4 @@
-//! The modules that the process has loaded, as `dl_iterate_phdr` has them.
+//! The modules that the process has loaded, as `dl_iterate_phdr` reports them.
 
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -8,10 +8,10 @@ type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -
 /// The type of `dl_iterate_phdr`.
 pub type Iterate = unsafe extern "C" fn(Option<Visit>, *mut c_void) -> c_int;
 
-/// Calls `visit` with each module, in the order in which they were loaded, until it returns true. The loader holds a lock meanwhile.
+/// Calls `visit` for each module in the order of loading until it returns true. The loader holds a lock meanwhile.
 ///
 /// # Safety
-/// `iterate` is a function that does what `dl_iterate_phdr` does.
+/// `iterate` is `dl_iterate_phdr` or behaves like it.
 pub unsafe fn each<F>(iterate: Iterate, mut visit: F)
 where
     F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool,
@@ -29,6 +29,6 @@ where
         };
         c_int::from(visit(info, headers))
     }
-    // SAFETY: `call` treats its arguments as `dl_iterate_phdr` gives them, and `visit` outlives the call.
+    // SAFETY: `call` expects the arguments that `dl_iterate_phdr` passes, and `visit` outlives the call.
     unsafe { iterate(Some(call::<F>), (&raw mut visit).cast()) };
 }

@@ -1,9 +1,10 @@
-//! System calls by the processor's instruction, and not through the C library.
+//! System calls by the CPU's instruction, not through the C library.
 //!
-//! A library that is preloaded may have a function of its own in the place of the C library's, as libfaketime has for
-//! `fstat`. When the process ends, its destructor runs before ours, or while the writer is at work, and its function
-//! must not be called any more. The C library's `syscall` may be replaced, too. So whatever the tracer does besides
-//! starting goes through here, and the memory of preloaded libraries ([`crate::memory`]). There is no cancellation point in it, and `errno` stays as it is.
+//! A preloaded library may replace functions of the C library, as libfaketime replaces `fstat`. When the process ends,
+//! that library's destructor may run before ours or while the writer is still working; its functions must not be called
+//! after that. The C library's `syscall` may be replaced, too. So all system calls of the tracer after its start go
+//! through this module, and so does the memory of preloaded libraries ([`crate::memory`]). The calls are no
+//! cancellation points and leave `errno` unchanged.
 
 use std::ffi::c_long;
 use std::io;
@@ -14,15 +15,15 @@ const MAX_ERROR: isize = 4095;
 /// Makes the system call `number`.
 ///
 /// # Safety
-/// As of the system call.
+/// The requirements of the system call.
 ///
 /// # Errors
-/// The system's error.
+/// The error that the kernel returns.
 #[inline]
 pub unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io::Result<usize> {
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
-    // SAFETY: the caller's contract.
+    // SAFETY: by the caller's promise.
     let result = unsafe { instruction(number, all) };
     match result {
         error if (-MAX_ERROR..0).contains(&error) => Err(io::Error::from_raw_os_error(-error as i32)),
@@ -33,7 +34,8 @@ pub unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io:
 #[cfg(target_arch = "x86_64")]
 unsafe fn instruction(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel changes the result's register, rcx and r11, and what the caller's contract says.
+    // SAFETY: the kernel changes the result's register, rcx, r11 and the memory that the system call writes by the
+    // caller's promise.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -49,7 +51,8 @@ unsafe fn instruction(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 #[cfg(target_arch = "aarch64")]
 unsafe fn instruction(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel changes the result's register, and what the caller's contract says.
+    // SAFETY: the kernel changes the result's register and the memory that the system call writes by the caller's
+    // promise.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -64,9 +67,9 @@ unsafe fn instruction(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn instruction(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
-    // SAFETY: the caller's contract.
+    // SAFETY: by the caller's promise.
     match unsafe { libc::syscall(number, a, b, c, d, e, f) } {
-        // SAFETY: the thread's own.
+        // SAFETY: the thread's own `errno`.
         -1 => -(unsafe { *libc::__errno_location() } as isize),
         result => result as isize,
     }

@@ -1,8 +1,8 @@
-//! A few words of each thread's, of initial-exec storage: a preloaded library has room there, and needs neither a call nor memory to
-//! reach them. Rust's own thread-locals are of another kind in libraries.
+//! A few thread-local words of the initial-exec model, for which a preloaded library has room and which are accessed
+//! without calls and allocations. Rust's own thread-locals use another model in libraries.
 
-/// Defines the words, which are 0 at first, and a function `words` that gives the address of the calling thread's. `$symbol` is their
-/// name for the linker, which no other library sees.
+/// Defines the words, which are initially 0, and a function `words` that returns the address of the calling thread's
+/// words. `$symbol` is their symbol for the linker, which other libraries do not see.
 #[macro_export]
 macro_rules! thread_words {
     ($symbol:literal, $bytes:literal, $type:ty) => {
@@ -17,11 +17,11 @@ macro_rules! thread_words {
             ".popsection",
         );
 
-        /// The calling thread's.
+        /// The words of the calling thread.
         #[inline(always)]
         pub(crate) fn words() -> *mut $type {
             let place;
-            // SAFETY: computes the address of the thread's own words; the linker fills in their offset.
+            // SAFETY: only computes the address of the thread's own words; the linker fills in their offset.
             #[cfg(target_arch = "x86_64")]
             unsafe {
                 core::arch::asm!(

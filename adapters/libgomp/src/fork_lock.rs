@@ -1,15 +1,15 @@
-//! A lock that forked children can have.
+//! A lock that stays usable in forked children.
 
 use core::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A lock, which another thread may hold at a fork. The child does not have that thread, and would wait for ever: so it has a value
-/// of its own then.
+/// A lock that another thread may hold during a fork. The child does not have that thread and would wait for ever. So
+/// the child then uses a new value.
 #[derive(Debug)]
 pub(crate) struct ForkLock<T: 'static> {
     first: Mutex<T>,
-    /// The same in a child that found it locked; else NULL.
+    /// The lock for a child in which the first one stays locked; otherwise NULL.
     of_child: AtomicPtr<Mutex<T>>,
 }
 
@@ -27,7 +27,7 @@ impl<T: Default> ForkLock<T> {
         unsafe { self.of_child.load(Ordering::Relaxed).as_ref() }.unwrap_or(&self.first)
     }
 
-    /// In a forked child. A value that is locked is forgotten.
+    /// Called in a forked child. Abandons the value if it is locked.
     pub(crate) fn leave_to_parent(&self) {
         if matches!(self.current().try_lock(), Err(TryLockError::WouldBlock)) {
             let new = Box::leak(Box::new(Mutex::new(T::default())));

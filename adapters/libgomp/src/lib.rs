@@ -1,25 +1,25 @@
 //! `libomptgomp.so`: the OpenMP tools interface (OMPT) for programs that run on GCC's libgomp, which has none.
 //!
-//! A program preloads the library. It defines libgomp's entry points, and calls libgomp's own behind each of them. It
-//! reports to a tool what an OpenMP runtime with OMPT would report (OpenMP 5.2, chapter 19). It knows nothing of
-//! omptrace: any tool can use it, and it finds the tool as the specification says (19.2.2).
+//! A program preloads the library. The library defines libgomp's entry points, each of which calls libgomp's own
+//! function. It reports to a tool what an OpenMP runtime with OMPT would report (OpenMP 5.2, chapter 19). It does not
+//! depend on omptrace: any tool can use it, and it finds the tool as the specification says (19.2.2).
 //!
-//! It is written from libgomp's calling interface: names, signatures and flags, for which the sources are GCC's
-//! `libgomp.map` and `libgomp_g.h`.
+//! The code is written from libgomp's calling interface: names, signatures and flags, taken from GCC's `libgomp.map`
+//! and `libgomp_g.h`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
-//! | `entries` | libgomp's functions as they are exported, by construct: `parallel`, `worksharing`, `barrier`, `mutex`, `task`, `taskloop`, `depend`, `target`, `cancel` |
-//! | `entries::exported` | how an exported function learns its caller's return address and frame |
+//! | `entries` | libgomp's functions as the adapter exports them, by construct: `parallel`, `worksharing`, `barrier`, `mutex`, `task`, `taskloop`, `depend`, `target`, `cancel` |
+//! | `entries::exported` | how an exported function gets its caller's return address and frame |
 //! | `model` | threads, teams and tasks, as OMPT sees them |
-//! | `tool` | the search for a tool, the entry points that it gets, its callbacks, the end |
-//! | `which_libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller; libraries and their symbols |
-//! | `start` | what the global scope holds when the process begins |
-//! | `fork_lock` | locks that forked children can have |
-//! | `sanitizer` | what `cargo xtask sanitize` builds besides |
+//! | `tool` | the search for a tool, the entry points for the tool, its callbacks, finalization |
+//! | `which_libgomp` | libgomp's functions, one set for each libgomp in the process, and the set that serves a caller; libraries and their symbols |
+//! | `start` | the symbols in the global scope when the process starts |
+//! | `fork_lock` | locks that stay usable in forked children |
+//! | `sanitizer` | code for builds by `cargo xtask sanitize` |
 //!
-//! The adapter does not report what libgomp's interface does not show. GCC inlines static loops, `masked`, `atomic` and most
-//! reductions. libgomp resolves dependences between tasks within itself.
+//! Constructs that are not visible at libgomp's interface are not reported: GCC inlines static loops, `masked`,
+//! `atomic` and most reductions, and libgomp resolves task dependences internally.
 
 #![allow(
     non_snake_case,
@@ -40,7 +40,7 @@ mod model;
 mod sanitizer;
 mod start;
 
-/// Sanitizers must see what is allocated and freed.
+/// Sanitizers must see allocations, so they use the default allocator.
 #[cfg(not(any(omptrace_memory_is_watched, omptrace_thread_sanitizer)))]
 #[global_allocator]
 static MEMORY: interpose::memory::KernelMemory = interpose::memory::KernelMemory;

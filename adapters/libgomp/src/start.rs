@@ -1,5 +1,5 @@
-//! What the global scope holds when the process begins, before the program's own code runs. No thread waits for the loader then.
-//! Nothing of it is ever unloaded.
+//! The symbols in the global scope when the process starts, before the program's own code runs. At this time no thread
+//! waits for the loader, and these libraries are never unloaded.
 
 use core::ffi::CStr;
 use core::ptr;
@@ -11,27 +11,28 @@ use crate::which_libgomp::functions::Candidate;
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::passed_on::PassedOn;
 
-/// The global scope, as it is at the begin.
+/// The global scope when the process starts.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// The libgomp behind this library.
+    /// The libgomp that follows this library in the search order.
     pub(crate) libgomp: Option<Candidate>,
-    /// The symbols of all libraries behind this one.
+    /// The symbols of all libraries that follow this one in the search order.
     pub(crate) behind: Vec<Symbols>,
-    /// The first `ompt_start_tool`.
+    /// Address of the first `ompt_start_tool`.
     pub(crate) tool: Option<usize>,
-    /// How many libraries there are.
+    /// Number of libraries.
     libraries: usize,
-    /// This is the copy that the loader asks about bindings ([`crate::which_libgomp::audit`]), in a namespace without a program.
+    /// This is the copy that the loader informs of bindings ([`crate::which_libgomp::audit`]), in a namespace without a
+    /// program.
     pub(crate) is_auditor: bool,
 }
 
-/// The function by which a tool begins (OpenMP 5.2, 19.3.1).
+/// The function by which a tool is started (OpenMP 5.2, 19.3.1).
 pub(crate) const START_TOOL: &CStr = c"ompt_start_tool";
 
 static START: AtomicPtr<Start> = AtomicPtr::new(ptr::null_mut());
 
-/// The global scope, which is looked at by the first caller.
+/// The global scope, which the first caller determines.
 pub(crate) fn get() -> &'static Start {
     // SAFETY: NULL, or leaked below. Acquire: pairs with the release below.
     if let Some(start) = unsafe { START.load(Ordering::Acquire).as_ref() } {
@@ -41,7 +42,7 @@ pub(crate) fn get() -> &'static Start {
     let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
     let found = match START.compare_exchange(ptr::null_mut(), found, success, failure) {
         Ok(_) => found,
-        // Another thread's; ours stays unused.
+        // Another thread was first; this thread's value stays unused.
         Err(other) => other,
     };
     // SAFETY: never freed.
@@ -54,7 +55,8 @@ fn look() -> Start {
         start.is_auditor = true;
         return start;
     }
-    // What is called here must be nothing that the program may replace, such as `memcpy`, by which a list grows.
+    // Functions that the program may replace must not be called here, such as `memcpy`, which is called when a vector
+    // grows.
     let mut behind = Vec::with_capacity(64);
     let mut is_behind = false;
     let mut runtimes = Vec::with_capacity(16);
@@ -78,7 +80,7 @@ fn look() -> Start {
             if runtimes.len() < runtimes.capacity() {
                 runtimes.push(found.clone());
             }
-            // One that is whole goes before one that has a few functions.
+            // A complete libgomp has priority over a library that defines only a few functions.
             let best = start.libgomp.as_ref();
             if best.is_none_or(|best| !best.is_whole() && found.is_whole()) {
                 start.libgomp = Some(found);
@@ -90,10 +92,10 @@ fn look() -> Start {
     start
 }
 
-/// Lets functions of OpenMP's go on in the runtime that is the first to define them, if that reports itself. Without a libgomp, another
-/// one has nothing that could be reported here.
+/// Forwards OpenMP API functions to the first runtime that defines them, if that runtime has OMPT itself. Without a
+/// libgomp, this library has nothing to report for other runtimes.
 fn pass_on(runtimes: &[Candidate]) {
-    // SAFETY: libraries that are there when the process begins stay loaded.
+    // SAFETY: libraries that are loaded when the process starts stay loaded.
     let has_ompt = |runtime: &Candidate| unsafe { runtime.has_ompt() };
     let is_gnu = |runtime: &Candidate| runtime.is_whole() && !has_ompt(runtime);
     let has_libgomp = runtimes.iter().any(is_gnu);
@@ -109,7 +111,7 @@ fn pass_on(runtimes: &[Candidate]) {
 }
 
 impl Start {
-    /// Whether libraries that were loaded later define this function, at other addresses than the `known` ones.
+    /// Whether libraries that were loaded later define this function at addresses other than the `known` ones.
     pub(crate) fn is_defined_later(&self, name: &CStr, known: &[usize]) -> bool {
         let (mut count, mut is_defined) = (0, false);
         loaded_libraries::each(|module, _| {

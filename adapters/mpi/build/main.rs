@@ -1,4 +1,5 @@
-//! Writes the wrappers' source and the table of what to record of each function, and says how the linker makes `libomptmpi.so`.
+//! Generates the wrappers' source and the table of arguments to record for each function, and sets the linker options
+//! for `libomptmpi.so`.
 
 mod rows;
 
@@ -16,7 +17,7 @@ fn main() {
     };
     write("wrappers.rs", &text);
     write("rows.rs", &rows::text());
-    // Never unmapped: a thread may be in a wrapper.
+    // Never unmapped, because a thread may be in a wrapper.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build");
 }

@@ -1,4 +1,4 @@
-//! What to record of each function, from the kinds of its parameters.
+//! Determines which arguments are recorded for each function, from the kinds of its parameters.
 
 use omptrace_mpi_api::{Class, Direction, Function, Parameter, functions};
 
@@ -25,7 +25,7 @@ fn row(function: &Function) -> String {
     let [(count, datatype), (other_count, other_datatype)] = counts(function, &search);
     let in_place = match () {
         () if !is_collective(function.class) && function.class != Class::Persistent => None,
-        // What is in place is the receive buffer of the root.
+        // The buffer that may be in place is the receive buffer of the root.
         () if is_scatter(function) => search.last(|parameter| parameter.kind == "BUFFER"),
         () => search.first(|parameter| parameter.kind == "BUFFER"),
     };
@@ -56,7 +56,7 @@ fn row(function: &Function) -> String {
         ("count", place(count)),
         ("datatype", place(datatype)),
         ("in_place", place(in_place.filter(|_| other_datatype.is_some() || arrays.is_some()))),
-        // Of `MPI_Isendrecv_replace`, those of both messages are the same.
+        // For `MPI_Isendrecv_replace`, both messages have the same count and datatype.
         ("other_count", place(other_count.or(count.filter(|_| kind(function) == "SendAndReceive")))),
         ("other_datatype", place(other_datatype.or(datatype.filter(|_| kind(function) == "SendAndReceive")))),
         ("partitions", place(search.input(&["PARTITION"]).filter(|_| count.is_some()))),
@@ -73,7 +73,7 @@ fn row(function: &Function) -> String {
     format!("/* {} */ Row {{ {} }}", function.name, fields.join(", "))
 }
 
-/// Looks for parameters.
+/// Searches a function's parameters.
 struct Search<'a> {
     parameters: &'a [Parameter],
 }
@@ -109,7 +109,7 @@ fn is_scatter(function: &Function) -> bool {
     name.starts_with("scatter")
 }
 
-/// The object that a call is about.
+/// The object on which a call operates.
 fn object(function: &Function, search: &Search<'_>) -> Option<usize> {
     match (function.class, function.name) {
         (Class::File, "MPI_File_open") => search.any("COMMUNICATOR"),
@@ -125,7 +125,7 @@ fn object(function: &Function, search: &Search<'_>) -> Option<usize> {
     }
 }
 
-/// The handle that a call gives.
+/// The handle that a call returns.
 fn result(function: &Function, search: &Search<'_>) -> Option<usize> {
     let of = |kind: &str| search.output(kind);
     match function.class {
@@ -137,7 +137,8 @@ fn result(function: &Function, search: &Search<'_>) -> Option<usize> {
     }
 }
 
-/// Number and type of the elements: those that are significant on each rank, and those that are where that buffer is in place.
+/// Count and datatype of the buffer that is significant on each rank, and those that are significant if that buffer is
+/// in place.
 fn counts(function: &Function, search: &Search<'_>) -> [(Option<usize>, Option<usize>); 2] {
     let is_input = |it: &Parameter| it.direction == Direction::In && !it.is_array;
     let is_count = |it: &Parameter| is_input(it) && it.kind.contains("XFER_NUM_ELEM");
@@ -146,7 +147,7 @@ fn counts(function: &Function, search: &Search<'_>) -> [(Option<usize>, Option<u
     let first = (search.first(is_count), search.first(is_datatype));
     let last = (search.last(is_count), search.last(is_datatype));
     let are_two = first.1 != last.1;
-    // Where one side's counts are an array, the other side's are not its.
+    // If the counts of one side are an array, the single count found belongs to the other side.
     let is_one_array =
         first.0 == last.0 && are_two && search.first(is_any_count) != search.last(is_any_count);
     match is_scatter(function) {
@@ -158,8 +159,8 @@ fn counts(function: &Function, search: &Search<'_>) -> [(Option<usize>, Option<u
     }
 }
 
-/// Arrays with a count for each rank, where these are all that says how much a rank sends: the first one, and the one that is significant
-/// where the buffer is in place.
+/// Arrays with a count for each rank, if only these tell how much a rank sends: the first one, and the one that is
+/// significant if the buffer is in place.
 fn arrays(function: &Function, search: &Search<'_>) -> Option<(usize, usize)> {
     let is_array = |it: &Parameter| it.kind.contains("XFER_NUM_ELEM") && it.is_array;
     let name =
@@ -170,14 +171,14 @@ fn arrays(function: &Function, search: &Search<'_>) -> Option<(usize, usize)> {
     }
 }
 
-/// What is said of the message to receive, of a call that sends and receives without blocking: no status says it, since the one that the
-/// request gives may be that of the message sent.
+/// A parameter of the message to receive, for a call that sends and receives without blocking. It is recorded because
+/// the status of the request may be that of the sent message.
 fn second(function: &Function, search: &Search<'_>, kind: &str) -> Option<usize> {
     let is_it = function.name.starts_with("MPI_Isendrecv");
     search.last(|it| it.kind == kind && it.direction == Direction::In).filter(|_| is_it)
 }
 
-/// What is to be done besides.
+/// The special treatment of a function.
 fn kind(function: &Function) -> &'static str {
     match function.name {
         "MPI_Wait" => "Wait",

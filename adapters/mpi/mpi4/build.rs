@@ -1,4 +1,4 @@
-//! Writes the wrappers' source, and says how the linker makes `libomptmpi4.so` or `libomptmpi4c.so`.
+//! Generates the wrappers' source, and sets the linker options for `libomptmpi4.so` or `libomptmpi4c.so`.
 
 use std::path::Path;
 use std::{env, fs};
@@ -14,7 +14,7 @@ fn main() {
     wrappers::write(library, &mut text).expect("a string takes all text");
     let folder = env::var_os("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&folder).join("wrappers.rs"), text).expect("the wrappers' source can be written");
-    // Never unmapped: a thread may be in a wrapper.
+    // Never unmapped, because a thread may be in a wrapper.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=../mpi4/build.rs");
 }

@@ -1,4 +1,4 @@
-//! A call of MPI: its arguments.
+//! An MPI call and its arguments.
 
 use core::ffi::c_void;
 
@@ -14,23 +14,24 @@ use crate::row::{Handle, Kind, NONE, ROWS, Row};
 use crate::thread::Thread;
 use crate::tracer::{CallBegins, CallEnds, Tracer, peer, role, tag};
 
-/// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
+/// An MPI call. Its arguments are where its caller and `omptrace_mpi_call` have stored them.
 ///
-/// Whoever makes one promises that they are a program's arguments of the function ([`Call::of`]). All that reads them relies on that, as
-/// the MPI library does: addresses are those of as many variables as the function takes, and results are read when it has succeeded.
+/// The creator of a value promises that they are a program's arguments for the function ([`Call::of`]). All code that
+/// reads them relies on this, as the MPI library does: addresses refer to as many variables as the function takes, and
+/// results are read only after the call has succeeded.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) row: &'static Row,
     pub(crate) number: u32,
     spelling: usize,
     frame: *mut Frame,
-    /// How many words of arguments there are.
+    /// Number of argument words.
     length: usize,
     pub(crate) code: *const c_void,
     next: usize,
 }
 
-/// Whom a call is told, and by whose rules.
+/// The tracer to which a call is reported, the MPI library's constants, and the calling thread.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) tracer: &'static Tracer,
@@ -39,7 +40,7 @@ pub(crate) struct Context {
     pub(crate) errno: Errno,
 }
 
-/// The thread's `errno`, which MPI and the program find as if the tracer were not there.
+/// The thread's `errno`, which is preserved so that MPI and the program find it as without the tracer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errno {
     place: *mut i32,
@@ -48,7 +49,7 @@ pub(crate) struct Errno {
 
 impl Errno {
     pub(crate) fn of_thread() -> Errno {
-        // SAFETY: the thread's own.
+        // SAFETY: the thread's own variable.
         unsafe {
             let place = libc::__errno_location();
             Errno { place, value: *place }
@@ -56,18 +57,18 @@ impl Errno {
     }
 
     fn keep(&mut self) {
-        // SAFETY: the thread's own.
+        // SAFETY: the thread's own variable.
         self.value = unsafe { *self.place };
     }
 
     pub(crate) fn restore(self) {
-        // SAFETY: the thread's own.
+        // SAFETY: the thread's own variable.
         unsafe { *self.place = self.value }
     }
 }
 
 impl Context {
-    /// Goes on in the next definition.
+    /// Makes the call in the next definition.
     pub(crate) fn go_on(&mut self, call: &Call) -> u64 {
         self.errno.restore();
         let result = call.go_on();
@@ -75,7 +76,7 @@ impl Context {
         result
     }
 
-    /// The call begins; false where nothing is recorded of it.
+    /// Reports the begin of the call; false if the call is not recorded.
     pub(crate) fn begins(&self, begins: &CallBegins) -> bool {
         let is_recorded = (self.tracer.begins)(begins);
         if is_recorded {
@@ -91,7 +92,7 @@ impl Context {
         is_recorded
     }
 
-    /// A test has found nothing.
+    /// Counts a test that completed nothing.
     pub(crate) fn count_fruitless(&self, function: u32) {
         // SAFETY: the thread's own words.
         unsafe {
@@ -101,7 +102,7 @@ impl Context {
     }
 }
 
-/// Tells of tests that found nothing, once there is a call that is recorded.
+/// Reports the tests that completed nothing, before a call that is recorded.
 #[cold]
 #[inline(never)]
 pub(crate) fn tell_fruitless(tracer: &Tracer, thread: *mut Thread) {
@@ -114,29 +115,30 @@ pub(crate) fn tell_fruitless(tracer: &Tracer, thread: *mut Thread) {
 
 impl Call {
     /// # Safety
-    /// The frame is that of a call of this slot's symbol, with the arguments that it takes, and stays until the call is over.
+    /// `frame` is the frame of a call of this slot's symbol, with the arguments that it takes, and exists until the
+    /// call returns.
     #[inline(always)]
     pub(crate) unsafe fn of(frame: *mut Frame, slot: usize) -> Call {
         let number = slot / 8;
         let spelling = slot % 8;
         let row = ROWS.get(number).unwrap_or(&ROWS[0]);
         let length = match spelling >= Spelling::Underscore as usize {
-            // And the error code.
+            // Fortran also passes the address of the error code.
             true => row.arguments - row.c_only + 1 + row.strings,
-            // Further arguments are of any number; those in registers are enough.
+            // The number of further arguments is unknown; those in registers suffice.
             false if row.kind == Kind::Pcontrol => REGISTERS as u8,
             false => row.arguments,
         };
-        // SAFETY: by the promise of the call.
+        // SAFETY: by the promise for the call.
         let code = unsafe { (*frame).return_address } as *const c_void;
         let next = next::of_slot(slot);
         Call { row, number: number as u32, spelling, frame, length: length.into(), code, next }
     }
 
-    /// Goes on in the next definition.
+    /// Makes the call in the next definition.
     #[inline(always)]
     pub(crate) fn go_on(&self) -> u64 {
-        // SAFETY: by the promise of the call.
+        // SAFETY: by the promise for the call.
         unsafe { invoke(self.next, self.frame, self.length.saturating_sub(REGISTERS)) }
     }
 
@@ -149,20 +151,20 @@ impl Call {
         self.spelling == Spelling::LargeCount as usize
     }
 
-    /// Where the argument is; `None` where the call has no such argument.
+    /// Address of the argument; `None` if the call has no such argument.
     #[inline(always)]
     fn place(&self, argument: u8) -> Option<*mut u64> {
         let c_only = if self.is_fortran() { self.row.c_only } else { 0 };
         self.word(usize::from(argument.wrapping_sub(c_only)))
     }
 
-    /// Where a word of the arguments is.
+    /// Address of an argument word.
     #[inline(always)]
     fn word(&self, place: usize) -> Option<*mut u64> {
-        // What lies in the frame between the registers and the stack's arguments.
+        // Number of words in the frame between the registers and the arguments on the stack.
         const BETWEEN: usize = size_of::<Frame>() / size_of::<u64>() - REGISTERS;
         let offset = if place < REGISTERS { place } else { place + BETWEEN };
-        // SAFETY: the call has so many words.
+        // SAFETY: the call has this word.
         (place < self.length).then(|| unsafe { self.frame.cast::<u64>().add(offset) })
     }
 
@@ -173,7 +175,7 @@ impl Call {
         self.place(argument).map_or(0, |place| unsafe { place.read() })
     }
 
-    /// Replaces an argument. Those on the stack are the callee's, too, by the conventions of calls.
+    /// Replaces an argument. By the calling conventions, arguments on the stack belong to the callee.
     pub(crate) fn set_address(&mut self, argument: u8, address: u64) {
         if let Some(place) = self.place(argument) {
             // SAFETY: an argument of the call.
@@ -181,7 +183,7 @@ impl Call {
         }
     }
 
-    /// The length that Fortran passes with its first text.
+    /// The length that Fortran passes for its first string.
     pub(crate) fn text_length(&self) -> usize {
         let place = self.word(self.length - usize::from(self.row.strings));
         // SAFETY: a word of the call.
@@ -199,7 +201,7 @@ impl Call {
         }
     }
 
-    /// An argument that is an integer of 64 bits, such as an `MPI_Aint`.
+    /// An argument that is a 64-bit integer, such as an `MPI_Aint`.
     pub(crate) fn long(&self, argument: u8) -> u64 {
         let word = self.address(argument);
         match self.is_fortran() {
@@ -209,12 +211,12 @@ impl Call {
         }
     }
 
-    /// A unit of displacements: an `int`, but for large counts.
+    /// A displacement unit: an `int`, except in the variants for large counts.
     pub(crate) fn unit(&self, argument: u8) -> u64 {
         if self.is_large() { self.address(argument) } else { self.integer(argument) as u64 }
     }
 
-    /// A number of elements; 0 where there is none.
+    /// A number of elements; 0 if the call has no such argument.
     #[inline(always)]
     fn count(&self, argument: u8) -> u64 {
         match argument {
@@ -228,7 +230,7 @@ impl Call {
         u64::from(self.integer(self.row.partitions).max(0).cast_unsigned())
     }
 
-    /// The message that is received along with one that is sent: source, tag, number of elements, their type.
+    /// The message that is received along with a sent one: source, tag, number of elements, datatype.
     pub(crate) fn received(&self, family: &Family) -> [u64; 4] {
         let row = self.row;
         let (source, tag) =
@@ -241,14 +243,14 @@ impl Call {
         ]
     }
 
-    /// The sum of an array with a number of elements for each rank.
+    /// The sum of an array that has a number of elements for each rank.
     fn sum(&self, argument: u8, ranks: usize) -> u64 {
         let array = self.address(argument);
         if array == 0 {
             return 0;
         }
         let read = |place: usize| {
-            // SAFETY: by the promise of the call, there is one for each rank.
+            // SAFETY: by the promise for the call, the array has an element for each rank.
             unsafe {
                 match self.is_large() {
                     true => (array as *const i64).add(place).read(),
@@ -277,7 +279,7 @@ impl Call {
         if argument == NONE || address == 0 {
             return 0;
         }
-        // SAFETY: by the promise of the call.
+        // SAFETY: by the promise for the call.
         unsafe {
             match (self.is_fortran(), of) {
                 (true, _) => fortran_handles::handle(family, of, (address as *const i32).add(place).read()),
@@ -287,7 +289,7 @@ impl Call {
         }
     }
 
-    /// What the call is about.
+    /// The object on which the call operates.
     #[inline(always)]
     pub(crate) fn object(&self, family: &Family) -> u64 {
         let row = self.row;
@@ -297,13 +299,13 @@ impl Call {
         }
     }
 
-    /// What the call has made.
+    /// The object that the call has created.
     #[inline(always)]
     pub(crate) fn result(&self, family: &Family) -> u64 {
         self.handle_at(family, self.row.result, self.row.result_type, 0)
     }
 
-    /// What the tracer is told when the call begins.
+    /// The report of the call's begin.
     #[inline(always)]
     pub(crate) fn begins(&self, family: &Family, object: u64) -> CallBegins {
         let row = self.row;
@@ -340,7 +342,7 @@ impl Call {
         }
     }
 
-    /// What the tracer is told when the call has returned `code`.
+    /// The report of the call's end, after it has returned `code`.
     #[inline(always)]
     pub(crate) fn ends(&self, family: &Family, code: i32, object: u64) -> CallEnds {
         let mut ends = CallEnds {
@@ -355,9 +357,9 @@ impl Call {
         };
         if self.row.status != NONE && code == 0 {
             let status = self.address(self.row.status);
-            // Where the call was not recorded from its begin, it may be ignored.
+            // The status may be ignored if the call was not recorded from its begin.
             if !self.is_ignored(family, status) {
-                // SAFETY: the call has filled it in.
+                // SAFETY: the call has filled in the status.
                 let received = unsafe { family.received(status) };
                 ends.bytes = received.bytes;
                 if self.row.class != Class::File {
@@ -368,7 +370,7 @@ impl Call {
         ends
     }
 
-    /// Whether a status is none.
+    /// Whether a status argument means that no status is wanted.
     #[inline(always)]
     pub(crate) fn is_ignored(&self, family: &Family, status: u64) -> bool {
         match self.is_fortran() {
@@ -377,28 +379,28 @@ impl Call {
         }
     }
 
-    /// Gives the call a status of our own where the program wants none.
+    /// Passes a status of our own to the call if the program wants none.
     pub(crate) fn replace_status(&mut self, family: &Family, own: &mut [u64; STATUS_WORDS]) {
         if self.row.status != NONE && self.is_ignored(family, self.address(self.row.status)) {
             self.set_address(self.row.status, own.as_mut_ptr() as usize as u64);
         }
     }
 
-    /// Whether the call says that it has found what it looked for.
+    /// Whether the call's flag says that it found what it looked for.
     pub(crate) fn flag(&self) -> bool {
         let flag = self.address(self.row.flag) as *const i32;
-        // SAFETY: the call has filled it in.
+        // SAFETY: the call has filled in the flag.
         self.row.flag == NONE || unsafe { flag.read() } != 0
     }
 
-    /// What the call has returned: of Fortran, what it has stored.
+    /// The error code of the call: the C result, or the value that the call has stored for Fortran.
     #[inline(always)]
     pub(crate) fn result_code(&self, result: u64) -> i32 {
         if !self.is_fortran() {
             return result as i32;
         }
         let Some(place) = self.word(self.length - 1 - usize::from(self.row.strings)) else { return 0 };
-        // SAFETY: null where it is left out, as `mpi_f08` allows it; else the program's variable.
+        // SAFETY: null if the argument is omitted, as `mpi_f08` allows; otherwise the program's variable.
         unsafe { (place.read() as *const i32).as_ref() }.copied().unwrap_or(0)
     }
 }

@@ -1,4 +1,4 @@
-//! Comparisons of the clocks of a job's hosts: rank 0 asks the first rank of each other host for the time.
+//! Comparisons of the clocks of a job's hosts: rank 0 asks the first rank of each other host for its time.
 //!
 //! ```text
 //! rank 0               own: in the middle
@@ -6,10 +6,11 @@
 //! first rank of a host    peer                          error: half the round trip at most
 //! ```
 //!
-//! It is done when `MPI_Init` has been done and before `MPI_Finalize` is, by messages on a communicator that the program does not know. All
-//! ranks of the job take part in making that, so a rank without this library would keep the others waiting for ever. No rank can find out
-//! by itself whether all others have it: hence clocks are compared only where the user says so (`OMPTRACE_MPI_CLOCKS`). A rank of which
-//! nothing is recorded takes part, too.
+//! Clocks are compared at the end of `MPI_Init` and at the begin of `MPI_Finalize`, by messages on a communicator that
+//! the program does not know. All ranks of the job take part in creating that communicator, so a rank without this
+//! library would keep the others waiting for ever. No rank can find out by itself whether all others have the library:
+//! hence clocks are compared only if the user requests it (`OMPTRACE_MPI_CLOCKS`). Ranks that are not recorded take
+//! part, too.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -24,21 +25,22 @@ static COMM_FREE: Pmpi = Pmpi::of(c"PMPI_Comm_free");
 static SEND: Pmpi = Pmpi::of(c"PMPI_Send");
 static RECV: Pmpi = Pmpi::of(c"PMPI_Recv");
 
-/// The communicator of rank 0 and the first ranks of other hosts, by rank; 0 where there is none, or this process is no member.
+/// The communicator of rank 0 and the first ranks of the other hosts, by rank; 0 if there is none or this process is
+/// not a member.
 static COMMUNICATOR: AtomicU64 = AtomicU64::new(0);
 /// Whether the program has called `MPI_Abort`. Functions that run at its exit may call `MPI_Finalize`.
 static IS_ABORTED: AtomicBool = AtomicBool::new(false);
 
-/// The rank that asks.
+/// The rank that asks, in this communicator.
 const FIRST: u64 = 0;
-/// What it says: that it asks, or that it has asked enough.
+/// The messages of that rank: a query, or the end of the queries.
 const ASK: u64 = 1;
 const ENOUGH: u64 = 0;
 
-/// MPI has been initialized, with a world of this context's. All of its ranks call it.
+/// Called at the end of the initialization of MPI with a world, by all ranks of the world.
 ///
 /// # Safety
-/// As said.
+/// MPI is initialized with this context's world, and all of its ranks call this function.
 #[inline(never)]
 pub(crate) unsafe fn begin(context: &Context) {
     if !(context.tracer.compares_clocks)() {
@@ -69,7 +71,7 @@ pub(crate) unsafe fn begin(context: &Context) {
     }
 }
 
-/// Makes a communicator of those ranks of the world that give the same color.
+/// Creates a communicator of the ranks of the world that pass the same color.
 ///
 /// # Safety
 /// All ranks of the world call it.
@@ -80,16 +82,16 @@ unsafe fn split(world: u64, color: i32, rank: i32) -> Option<u64> {
     unsafe { COMM_SPLIT.succeeds([world, color, rank, to(&mut made), 0]) }.then_some(made)
 }
 
-/// The program finalizes MPI.
+/// Called before the program finalizes MPI.
 ///
 /// # Safety
-/// As said.
+/// MPI is initialized, and all members of the communicator call this function.
 #[inline(never)]
 pub(crate) unsafe fn end(context: &Context) {
     // Relaxed: as above.
     let mut communicator = COMMUNICATOR.swap(0, Ordering::Relaxed);
     if communicator != 0 && !IS_ABORTED.load(Ordering::Relaxed) {
-        // SAFETY: by the caller's promise; all members do so.
+        // SAFETY: by the caller's promise; all members do the same.
         unsafe {
             compare(context, communicator);
             COMM_FREE.succeeds([to(&mut communicator), 0, 0, 0, 0]);
@@ -97,18 +99,18 @@ pub(crate) unsafe fn end(context: &Context) {
     }
 }
 
-/// The program aborts the job: others are not there any more.
+/// The program aborts the job, so other ranks may not exist any more.
 pub(crate) fn abort() {
-    // Relaxed: for this thread, which may call `MPI_Finalize` later.
+    // Relaxed: used by this thread, which may call `MPI_Finalize` later.
     IS_ABORTED.store(true, Ordering::Relaxed);
 }
 
-/// Compares the clocks of all members with that of the first.
+/// Compares the clocks of all members with the clock of the first one.
 ///
 /// # Safety
 /// All members of the communicator call it.
 unsafe fn compare(context: &Context, communicator: u64) {
-    /// All comparisons together take no longer than that, as far as the network lets them.
+    /// Time limit for all comparisons together, as far as the network permits. `MOST_FOR_ONE_NS` limits each of them.
     const MOST_NS: u64 = 1_000_000_000;
     const MOST_FOR_ONE_NS: u64 = 10_000_000;
 
@@ -116,22 +118,22 @@ unsafe fn compare(context: &Context, communicator: u64) {
     let Some((rank, size)) = (unsafe { rank_and_size(communicator) }) else { return };
     let channel = |peer: u64| Channel { context, communicator, peer };
     if rank != 0 {
-        // A failure is the program's own: it will see it.
-        // SAFETY: the first one asks.
+        // A failure is an error of the job, which the program will notice itself.
+        // SAFETY: the first rank asks.
         let _ = unsafe { channel(FIRST).answer() };
         return;
     }
     let others = size.max(1) as u64 - 1;
     let limit = (MOST_NS / others.max(1)).min(MOST_FOR_ONE_NS);
     for peer in 1..=others {
-        // SAFETY: the others answer.
+        // SAFETY: the other ranks answer.
         if let Some(best) = unsafe { channel(peer).ask(limit) } {
             (context.tracer.measured)(best.rank, best.own_ns, best.peer_ns, best.round_trip_ns);
         }
     }
 }
 
-/// Two members of the communicator.
+/// A connection between two members of the communicator.
 #[derive(Debug)]
 struct Channel<'c> {
     context: &'c Context,
@@ -139,7 +141,7 @@ struct Channel<'c> {
     peer: u64,
 }
 
-/// An answer.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     rank: u32,
@@ -156,7 +158,7 @@ impl Channel<'_> {
     }
 
     /// # Safety
-    /// The other one receives as many words.
+    /// The peer receives this number of words.
     unsafe fn send<const N: usize>(&self, words: [u64; N]) -> Option<()> {
         let address = words.as_ptr() as usize as u64;
         let (byte, bytes) = (self.context.family.byte(), size_of_val(&words) as u64);
@@ -167,22 +169,22 @@ impl Channel<'_> {
     }
 
     /// # Safety
-    /// The other one sends as many words.
+    /// The peer sends this number of words.
     unsafe fn receive<const N: usize>(&self) -> Option<[u64; N]> {
         let mut words = [0_u64; N];
         let (byte, bytes) = (self.context.family.byte(), size_of_val(&words) as u64);
         let (address, status) = (words.as_mut_ptr() as usize as u64, self.context.family.status_ignore);
-        // SAFETY: by the caller's promise; there is room for them.
+        // SAFETY: by the caller's promise; there is room for the words.
         let is_received = unsafe {
             RECV.succeeds_with([address, bytes, byte, self.peer, Self::TAG, self.communicator, status])
         };
         is_received.then_some(words)
     }
 
-    /// Answers until the other one has asked enough.
+    /// Answers until the peer ends its queries.
     ///
     /// # Safety
-    /// It asks.
+    /// The peer calls [`Channel::ask`].
     unsafe fn answer(&self) -> Option<()> {
         // SAFETY: by the caller's promise.
         unsafe {
@@ -194,10 +196,11 @@ impl Channel<'_> {
         Some(())
     }
 
-    /// Asks until three answers have come in nearly the same time, and no longer than that; gives the one that came soonest.
+    /// Asks until the three shortest round trips differ by at most 10 %, or `limit_ns` has passed; returns the answer
+    /// with the shortest round trip.
     ///
     /// # Safety
-    /// The other one answers.
+    /// The peer calls [`Channel::answer`].
     unsafe fn ask(&self, limit_ns: u64) -> Option<Measured> {
         const LEAST: u32 = 10;
         const MOST: u32 = 1000;

@@ -1,8 +1,8 @@
-//! The sizes of communicators, for arrays that have an element for each rank.
+//! Sizes of communicators, for arrays that have an element for each rank.
 //!
-//! `MPI_Comm_size` would do, but where the program passes a wrong communicator, it would call the program's error handler. So sizes are
-//! noted when communicators are made, in a small table in which a communicator has one place. One that has lost it to another counts as
-//! empty: the sum of such an array is then 0, which says that it is not known.
+//! `MPI_Comm_size` would call the program's error handler if the program passes an invalid communicator. So sizes are
+//! stored when communicators are created, in a small hash table without collision handling. If another communicator has
+//! replaced the entry, the size counts as 0: the sum of such an array is then 0, which means that it is unknown.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,30 +18,31 @@ const PLACES: usize = 256;
 static SIZES: [Entry; PLACES] =
     [const { Entry { handle: AtomicU64::new(0), size: AtomicU64::new(0) } }; PLACES];
 
-/// Where a communicator is noted. Handles are small numbers with a kind in the high bits, or addresses.
+/// The entry for a communicator. Handles are small numbers with a kind in the high bits, or addresses.
 fn entry(communicator: u64) -> &'static Entry {
     let mixed = communicator.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
     &SIZES[mixed as usize % PLACES]
 }
 
-/// A communicator is there. Those of an intercommunicator's other side are who the arrays are for.
+/// Stores the size of a new communicator. For an intercommunicator, this is the size of the remote group, to which the
+/// arrays refer.
 pub(crate) fn note(communicator: u64, size: i32) {
     let entry = entry(communicator);
-    // Release: whoever sees the new size sees the 0 at its second look.
+    // Release: a thread that sees the new size sees the 0 at its second check.
     entry.handle.store(0, Ordering::Relaxed);
     entry.size.store(size.max(0).cast_unsigned().into(), Ordering::Release);
     // Release; pairs with Acquire in `of`.
     entry.handle.store(communicator, Ordering::Release);
 }
 
-/// A communicator is about to go.
+/// Removes a communicator that will be freed.
 pub(crate) fn forget(communicator: u64) {
     let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-    // Another one's place stays.
+    // The entry of another communicator stays.
     let _ = entry(communicator).handle.compare_exchange(communicator, 0, success, failure);
 }
 
-/// The size of a communicator; 0 where it is not known.
+/// Size of a communicator; 0 if it is unknown.
 pub(crate) fn of(communicator: u64) -> usize {
     let entry = entry(communicator);
     // Acquire; pairs with Release in `note`.
@@ -49,7 +50,7 @@ pub(crate) fn of(communicator: u64) -> usize {
     if !is_it(entry) {
         return 0;
     }
-    // Acquire: the second look comes behind it.
+    // Acquire: the second check comes after it.
     let size = entry.size.load(Ordering::Acquire);
     if is_it(entry) { size as usize } else { 0 }
 }

@@ -1,7 +1,7 @@
-//! Calls that wait for requests, or test them.
+//! Calls that wait for requests or test them.
 //!
-//! The handles are read before the call, which makes them null. What a handle stands for is bound when the wait begins: another thread
-//! may get it as soon as the request is complete.
+//! The handles are read before the call, which sets them to null. The tracer resolves a handle to its request when the
+//! wait begins: another thread may get the same handle as soon as the request is complete.
 
 use core::mem::MaybeUninit;
 use std::alloc::{GlobalAlloc, Layout};
@@ -13,17 +13,17 @@ use crate::family::{Family, Interface, Received, STATUS_WORDS, UNDEFINED};
 use crate::row::{Handle, Kind, NONE};
 use crate::tracer::{CallBegins, CallEnds, peer, role, tag};
 
-/// The arguments of one of these functions, counted as in C; [`NONE`] where it has none.
+/// The argument positions of one of these functions, counted as in C; [`NONE`] if the function has no such argument.
 #[derive(Debug)]
 struct Arguments {
     count: u8,
     requests: u8,
-    /// The place of the one that is complete.
+    /// The index of the completed request.
     index: u8,
-    /// How many are complete, and their places.
+    /// The number of completed requests, and their indices.
     completed: u8,
     places: u8,
-    /// Whether it has succeeded.
+    /// The flag that says whether a test succeeded.
     flag: u8,
     status: u8,
 }
@@ -58,17 +58,18 @@ impl Arguments {
     }
 }
 
-/// Words of a completed request: handle, peer, tag, bytes.
+/// Words reported for a completed request: handle, peer, tag, bytes.
 const FACTS: usize = 4;
-/// Words that each request needs: its handle, the facts, and a status.
+/// Words needed for each request: its handle, the reported words, and a status.
 const EACH: usize = 1 + FACTS + STATUS_WORDS;
-/// Calls with at most as many requests need no memory of the kernel's.
+/// Calls with at most this many requests need no memory from the kernel.
 const FEW: usize = 8;
 
 /// Memory on the stack, of which only as much is written as the call needs.
 type Own = MaybeUninit<[u64; EACH * FEW]>;
 
-/// Memory of a call: of the stack where there are few requests. It has no destructor; what an error handler leaves by `longjmp` is lost.
+/// Memory for a call: on the stack if there are few requests. It has no destructor; if an error handler leaves the call
+/// by `longjmp`, the memory leaks.
 #[derive(Debug)]
 struct Memory {
     words: *mut u64,
@@ -77,12 +78,13 @@ struct Memory {
 }
 
 impl Memory {
-    /// Of so many requests; `None` where there is none.
+    /// Memory for this number of requests; `None` if the kernel has none left.
     #[inline(always)]
     fn of(count: usize, own: &mut Own) -> Option<Memory> {
         if count <= FEW {
             let words = own.as_mut_ptr().cast::<u64>();
-            // SAFETY: room for as many requests, and more. Zeros, since libraries leave parts of a status as they are.
+            // SAFETY: there is room for this number of requests. Zeroed, because libraries leave parts of a status
+            // unchanged.
             unsafe { words.write_bytes(0, count * EACH) };
             return Some(Memory { words, count, kernel: None });
         }
@@ -94,7 +96,7 @@ impl Memory {
 
     fn give_back(self) {
         if let Some(layout) = self.kernel {
-            // SAFETY: allocated with this layout, and not used any more.
+            // SAFETY: allocated with this layout and no longer used.
             unsafe { KernelMemory.dealloc(self.words.cast(), layout) };
         }
     }
@@ -115,27 +117,27 @@ impl Memory {
     }
 }
 
-/// A call of this kind, with what is known before the library has it.
+/// A call of this kind, with the values read before the MPI library is called.
 #[derive(Debug)]
 struct Completion {
     arguments: &'static Arguments,
     memory: Memory,
 }
 
-/// What the call has said.
+/// The results of the call.
 #[derive(Debug)]
 struct Completed {
     code: i32,
-    /// How many are complete.
+    /// Number of completed requests.
     count: usize,
-    /// The first of them that was no null request.
+    /// The first completed request that was not null.
     first: Option<Received>,
-    /// Words of facts.
+    /// Number of words to report.
     facts: usize,
 }
 
 impl Completion {
-    /// Reads the handles, and gives the call statuses where the program wants none.
+    /// Reads the handles, and passes statuses of our own to the call if the program wants none.
     #[inline(always)]
     fn of(family: &Family, call: &mut Call, own: &mut Own) -> Option<Completion> {
         let arguments = Arguments::of(call.row.kind);
@@ -150,7 +152,7 @@ impl Completion {
         Some(Completion { arguments, memory })
     }
 
-    /// Reads what is complete; nothing where the call failed.
+    /// Reads the completed requests; none if the call failed.
     #[inline(always)]
     fn completed(&mut self, family: &Family, call: &Call, result: u64) -> Completed {
         let code = call.result_code(result);
@@ -184,17 +186,17 @@ impl Completion {
         completed
     }
 
-    /// Whether the call says that there is something.
+    /// Whether the call's flag is set.
     fn is_set(&self, call: &Call) -> bool {
         let flag = call.address(self.arguments.flag) as *const i32;
-        // SAFETY: by the promise of the call.
+        // SAFETY: by the promise for the call.
         self.arguments.flag == NONE || unsafe { flag.read() } != 0
     }
 
-    /// How many are complete.
+    /// Number of completed requests.
     fn count(&self, call: &Call) -> usize {
         let read = |argument: u8| {
-            // SAFETY: by the promise of the call.
+            // SAFETY: by the promise for the call.
             unsafe { (call.address(argument) as *const i32).read() }
         };
         match self.arguments {
@@ -207,18 +209,18 @@ impl Completion {
         }
     }
 
-    /// The place of a completed request, as the call says it.
+    /// The index of a completed request, as the call returns it.
     fn place(&self, call: &Call, at: usize) -> i32 {
         let (argument, at) = match self.arguments.index {
             NONE => (self.arguments.places, at),
             index => (index, 0),
         };
-        // SAFETY: by the promise of the call.
+        // SAFETY: by the promise for the call.
         unsafe { (call.address(argument) as *const i32).add(at).read() }
     }
 
-    /// What places are counted from: 1 in Fortran. MPICH 4.0 counts from 0 in `mpi_f08`: there the request that has become null says
-    /// which it was.
+    /// The base of indices: 1 in Fortran. MPICH 4.0 counts from 0 in `mpi_f08`, so for MPICH the base is derived from
+    /// the request that has become null.
     fn base(&mut self, family: &Family, call: &Call, count: usize) -> i32 {
         let is_fortran = call.is_fortran();
         if !is_fortran || family.interface != Interface::Mpich || self.arguments.is_of_all() || count == 0 {
@@ -268,7 +270,7 @@ fn ends(call: &Call, completed: &Completed) -> CallEnds {
 }
 
 impl Context {
-    /// Tells that the call is over.
+    /// Reports the end of the call.
     #[inline(always)]
     fn completes(&self, call: &Call, completion: &mut Completion, completed: &Completed) {
         if let Some(facts) =
@@ -280,7 +282,7 @@ impl Context {
     }
 }
 
-/// A call that waits.
+/// A call that waits for requests.
 #[inline(never)]
 pub(crate) fn wait(context: &mut Context, call: &mut Call) -> u64 {
     let mut own = Own::uninit();
@@ -305,7 +307,7 @@ pub(crate) fn wait(context: &mut Context, call: &mut Call) -> u64 {
     result
 }
 
-/// A call that tests: it is reported where it has found something complete.
+/// A call that tests requests: it is reported if it completed something.
 #[inline(never)]
 pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     let mut own = Own::uninit();
@@ -314,7 +316,7 @@ pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     };
     let result = context.go_on(call);
     let completed = completion.completed(context.family, call, result);
-    // Where all requests were null, a test succeeds and completes nothing.
+    // If all requests are null, a test succeeds and completes nothing.
     if completed.facts == 0 && completed.code == 0 {
         context.count_fruitless(call.number);
     } else if context.begins(&begins(call)) {
@@ -333,8 +335,8 @@ pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     result
 }
 
-/// A call that starts persistent requests. Where the message before is still in a buffer, Open MPI puts a new request in place of the
-/// program's (`MPI_Bsend_init`).
+/// A call that starts persistent requests. If the previous message is still in a buffer, Open MPI replaces the
+/// program's request by a new one (`MPI_Bsend_init`).
 #[inline(never)]
 pub(crate) fn start(context: &mut Context, call: &mut Call) -> u64 {
     let family = context.family;

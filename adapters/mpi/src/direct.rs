@@ -1,8 +1,8 @@
-//! The way of most calls: functions of C that are told when they begin and when they end, and nothing else.
+//! The fast path for most calls: C functions of which only the begin and the end are reported.
 //!
-//! What the other ways ask of each argument (is there one, does the program pass its address, is it on the stack) is known of these
-//! functions when this is compiled, so a [`Direct`] is a list of places in a [`Frame`]. Nothing here changes `errno`: the tracer keeps
-//! it.
+//! The general path checks for each argument whether it exists, whether the program passes its address and whether it
+//! is on the stack. For these functions the answers are known at compile time, so a [`Direct`] is a list of word
+//! indices in a [`Frame`]. This code does not change `errno`, and the tracer preserves it.
 
 use core::ffi::c_void;
 
@@ -14,10 +14,10 @@ use crate::row::{Handle, Kind, NONE, ROWS, Row};
 use crate::thread::Thread;
 use crate::tracer::{CallBegins, CallEnds, Tracer, peer, tag};
 
-/// A function, and where its arguments are: words of the frame, or [`NONE`].
+/// A function and the positions of its arguments: word indices in the frame, or [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Direct {
-    /// Whether it goes this way at all.
+    /// Whether the function takes this path at all.
     is_one: bool,
     class: u8,
     object: u8,
@@ -25,13 +25,13 @@ pub(crate) struct Direct {
     tag: u8,
     count: u8,
     datatype: u8,
-    /// A call whose buffer is in place goes another way.
+    /// A call whose buffer is in place takes the general path.
     in_place: u8,
     result: u8,
     status: u8,
-    /// How many arguments are on the stack.
+    /// Number of arguments on the stack.
     on_stack: u8,
-    /// Whether the status says whom the message is from: that of a file does not.
+    /// Whether the status has the message's source: a status of a file operation does not.
     has_source: bool,
 }
 
@@ -45,9 +45,9 @@ pub(crate) static DIRECT: [Direct; ROWS.len()] = {
     all
 };
 
-/// The word of the frame that has the argument.
+/// The word of the frame that holds the argument.
 const fn word(argument: u8) -> u8 {
-    /// What lies in the frame between the registers and the stack's arguments.
+    /// Number of words in the frame between the registers and the arguments on the stack.
     const BETWEEN: u8 = (size_of::<Frame>() / size_of::<u64>() - REGISTERS) as u8;
     match argument {
         NONE => NONE,
@@ -59,7 +59,7 @@ const fn word(argument: u8) -> u8 {
 impl Direct {
     const fn of(row: &Row) -> Direct {
         let is_plain = matches!(row.kind, Kind::Plain) && row.arguments > 0;
-        // Their handles are pointers, whatever the others are.
+        // File handles are pointers, whatever the other handles are.
         let has_file = matches!(row.object_type, Handle::File) || matches!(row.result_type, Handle::File);
         let has_count = row.partitions == NONE && row.counts == NONE;
         let is_one_sided = matches!(row.class, Class::OneSided);
@@ -79,10 +79,10 @@ impl Direct {
         }
     }
 
-    /// The function of this number, where a call by these arguments goes this way.
+    /// The function with this number, if a call with these arguments takes this path.
     ///
     /// # Safety
-    /// The frame is that of a call of it.
+    /// The frame is that of a call of the function.
     #[inline(always)]
     pub(crate) unsafe fn find(
         number: usize,
@@ -108,10 +108,10 @@ unsafe fn argument(frame: *const Frame, place: u8) -> u64 {
     unsafe { frame.cast::<u64>().add(place.into()).read() }
 }
 
-/// Tells of a call, and makes it.
+/// Makes a call and reports it.
 ///
 /// # Safety
-/// The frame is that of a call of this function, and `next` is where it goes on.
+/// The frame is that of a call of this function, and `next` is the address of the next definition.
 #[inline(always)]
 pub(crate) unsafe fn call(
     (tracer, family, thread): (&'static Tracer, &'static Family, *mut Thread),
@@ -165,12 +165,12 @@ pub(crate) unsafe fn call(
         let mut status = read(direct.status);
         if status == family.status_ignore {
             status = own.as_mut_ptr() as usize as u64;
-            // SAFETY: arguments on the stack are the callee's, too, by the conventions of calls.
+            // SAFETY: by the calling conventions, arguments on the stack belong to the callee.
             unsafe { frame.cast::<u64>().add(direct.status.into()).write(status) };
         }
         result = go_on();
         if result as i32 == 0 {
-            // SAFETY: the call has filled it in.
+            // SAFETY: the call has filled in the status.
             let received = unsafe { family.received(status) };
             ends.bytes = received.bytes;
             if direct.has_source {

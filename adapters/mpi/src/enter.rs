@@ -1,13 +1,14 @@
-//! From the registers of a call to words in memory, and back.
+//! Stores the registers of a call in memory, and restores them.
 
 use crate::next::NEXT;
 use crate::report;
 use crate::tracer::TRACER;
 
-/// Where all wrappers go on, with the number of the symbol in `eax`. Without a tracer, it jumps to the next definition.
+/// The function to which all wrappers jump, with the symbol's number in `eax`. Without a tracer, it jumps to the next
+/// definition.
 ///
 /// # Safety
-/// As of the MPI function that was called.
+/// See the MPI function that was called.
 // SAFETY: no other library has a function of this name.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
@@ -45,10 +46,11 @@ pub(crate) unsafe extern "C" fn omptrace_mpi_call() {
     )
 }
 
-/// Where all wrappers go on, with the number of the symbol in `w9`. Without a tracer, it jumps to the next definition.
+/// The function to which all wrappers jump, with the symbol's number in `w9`. Without a tracer, it jumps to the next
+/// definition.
 ///
 /// # Safety
-/// As of the MPI function that was called.
+/// See the MPI function that was called.
 // SAFETY: no other library has a function of this name.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! The three binary interfaces of MPI, and what differs between them.
+//! The three binary interfaces (ABIs) of MPI, and the differences between them.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -11,24 +11,24 @@ use crate::fortran::Fortran;
 use crate::next::{Pmpi, file_name, module, symbol, to};
 use crate::tracer::{peer, tag};
 
-/// Which interface.
+/// The binary interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interface {
     OpenMpi,
-    /// MPICH's, which Intel MPI, Cray MPICH, MVAPICH and ParaStation have, too.
+    /// MPICH's ABI, which Intel MPI, Cray MPICH, MVAPICH and ParaStation share.
     Mpich,
-    /// That of the MPI 5.0 standard.
+    /// The ABI of the MPI 5.0 standard.
     Abi,
 }
 
-/// A status in memory has this many words at most.
+/// Maximum number of words of a status.
 pub(crate) const STATUS_WORDS: usize = 4;
 
-/// What the interface of the library in use says.
+/// The constants of the ABI of the library in use.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) interface: Interface,
-    /// The bits of a word that a handle has.
+    /// Mask of the bits of a word that belong to a handle.
     handle_bits: u64,
     any_source: i32,
     any_tag: i32,
@@ -37,7 +37,7 @@ pub(crate) struct Family {
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     pub(crate) status_ignore: u64,
     pub(crate) in_place: u64,
-    /// Bytes of a status, and the places of its numbers in it.
+    /// Size of a status in bytes. `source`, `tag` etc. are the positions of its fields.
     pub(crate) status_bytes: usize,
     source: usize,
     tag: usize,
@@ -45,15 +45,15 @@ pub(crate) struct Family {
     pub(crate) own: u64,
     pub(crate) comm_null: u64,
     pub(crate) request_null: u64,
-    /// Levels of thread support: single, funneled, serialized, multiple.
+    /// The levels of thread support: single, funneled, serialized, multiple.
     pub(crate) thread_levels: [i32; 4],
     pub(crate) fortran: Fortran,
 }
 
-/// `MPI_UNDEFINED`, of all of them.
+/// `MPI_UNDEFINED`, the same in all ABIs.
 pub(crate) const UNDEFINED: i32 = -32766;
 
-/// What a status says.
+/// The contents of a status.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
     pub(crate) peer: i32,
@@ -63,7 +63,7 @@ pub(crate) struct Received {
 
 static GET_COUNT: Pmpi = Pmpi::of(c"PMPI_Get_elements_x");
 static TEST_CANCELLED: Pmpi = Pmpi::of(c"PMPI_Test_cancelled");
-/// `MPI_BYTE` of the standard's interface.
+/// `MPI_BYTE` in the ABI of the standard.
 const ABI_BYTE: u64 = 0x247;
 
 impl Family {
@@ -73,10 +73,10 @@ impl Family {
         word & self.handle_bits
     }
 
-    /// The handle at an address, or further ones in an array.
+    /// The handle at an address, or a further one in an array.
     ///
     /// # Safety
-    /// There is one.
+    /// There is a handle at this position.
     #[inline(always)]
     pub(crate) unsafe fn handle_at(&self, address: u64, place: usize) -> u64 {
         // SAFETY: by the caller's promise.
@@ -97,7 +97,7 @@ impl Family {
         }
     }
 
-    /// `MPI_ERRORS_RETURN`, where it is known.
+    /// `MPI_ERRORS_RETURN`, if it is known.
     pub(crate) fn errors_return(&self) -> Option<u64> {
         match self.interface {
             Interface::OpenMpi => {
@@ -108,7 +108,7 @@ impl Family {
         }
     }
 
-    /// A rank as traces have it.
+    /// Converts a rank to the representation in traces.
     #[inline(always)]
     pub(crate) fn peer(&self, rank: i32) -> i32 {
         match rank {
@@ -120,7 +120,7 @@ impl Family {
         }
     }
 
-    /// A tag as traces have it.
+    /// Converts a tag to the representation in traces.
     #[inline(always)]
     pub(crate) fn tag(&self, tag: i32) -> i32 {
         match tag {
@@ -130,36 +130,36 @@ impl Family {
         }
     }
 
-    /// Reads a status that a completed request has filled in.
+    /// Reads the status of a completed request.
     ///
     /// # Safety
-    /// There is one.
+    /// `status` is the address of a status.
     pub(crate) unsafe fn completed(&self, status: u64) -> Received {
         // SAFETY: by the caller's promise.
         let (received, is_cancelled) = unsafe { self.read(status) };
         Received { peer: if is_cancelled { peer::CANCELLED } else { received.peer }, ..received }
     }
 
-    /// Reads a status that another successful call has filled in. None of these can be cancelled, and MPICH's leave it open in the status
-    /// whether they were.
+    /// Reads the status of another successful call. Such a call cannot be cancelled, and MPICH leaves the cancelled bit
+    /// of its status undefined.
     ///
     /// # Safety
-    /// There is one.
+    /// `status` is the address of a status.
     #[inline(always)]
     pub(crate) unsafe fn received(&self, status: u64) -> Received {
         // SAFETY: by the caller's promise.
         unsafe { self.read(status) }.0
     }
 
-    /// What a status says, and whether the request was cancelled.
+    /// The contents of a status, and whether the request was cancelled.
     ///
     /// # Safety
-    /// There is one.
+    /// `status` is the address of a status.
     #[inline(always)]
     unsafe fn read(&self, status: u64) -> (Received, bool) {
         let words = status as *const i32;
-        // SAFETY: by the caller's promise. Open MPI: source, tag, error, cancelled, then the number of bytes. MPICH: the number's low
-        // half, its high half and whether it was cancelled, then source, tag, error.
+        // SAFETY: by the caller's promise. Open MPI's fields: source, tag, error, cancelled, number of bytes. MPICH's
+        // fields: low half of the number of bytes, its high half with the cancelled bit, source, tag, error.
         let (source, tag, bytes, is_cancelled) = unsafe {
             let (source, tag) = (words.add(self.source).read(), words.add(self.tag).read());
             let (bytes, is_cancelled) = match self.interface {
@@ -183,7 +183,7 @@ impl Family {
         place.and_then(|place| NAMES.get(place)).copied().unwrap_or("unknown")
     }
 
-    /// Its name in traces.
+    /// The ABI's name in traces.
     pub(crate) fn name(&self) -> &'static str {
         match self.interface {
             Interface::OpenMpi => "openmpi",
@@ -193,13 +193,13 @@ impl Family {
     }
 }
 
-/// Bytes, and whether it was cancelled, of a status whose content is the library's own.
+/// Number of bytes, and whether the request was cancelled, for a status whose contents are private to the library.
 ///
 /// # Safety
-/// There is one.
+/// `status` is the address of a status.
 unsafe fn count_of(status: u64) -> (u64, bool) {
     let (mut bytes, mut is_cancelled) = (0_i64, 0_i32);
-    // SAFETY: by the caller's promise; both only read it.
+    // SAFETY: by the caller's promise; both functions only read the status.
     unsafe {
         GET_COUNT.succeeds([status, ABI_BYTE, to(&mut bytes), 0, 0]);
         TEST_CANCELLED.succeeds([status, to(&mut is_cancelled), 0, 0, 0]);
@@ -207,21 +207,21 @@ unsafe fn count_of(status: u64) -> (u64, bool) {
     (bytes.max(0) as u64, is_cancelled != 0)
 }
 
-/// The family of the library in use, once it has been looked for.
+/// The family of the library in use; null until it has been determined.
 static FAMILY: AtomicPtr<Family> = AtomicPtr::new(null_mut());
 
-/// The family of the library in use; `None` only where there is no memory.
+/// The family of the library in use; `None` only if there is no memory.
 #[inline(always)]
 pub(crate) fn family() -> Option<&'static Family> {
     // Acquire; pairs with Release in `find`.
-    // SAFETY: null, or never given back.
+    // SAFETY: null, or never freed.
     unsafe { FAMILY.load(Ordering::Acquire).as_ref() }.or_else(find)
 }
 
 static INIT: Pmpi = Pmpi::of(c"PMPI_Init");
 static ABI_VERSION: Pmpi = Pmpi::of(c"PMPI_Abi_get_version");
 
-/// The file of the MPI library.
+/// Path of the MPI library.
 pub(crate) fn library() -> Option<&'static core::ffi::CStr> {
     Some(module(INIT.address())?.0)
 }
@@ -234,14 +234,14 @@ fn find() -> Option<&'static Family> {
     if made.is_null() {
         return None;
     }
-    // SAFETY: new memory, large enough.
+    // SAFETY: new memory of sufficient size.
     unsafe { made.write(look()) };
     // Release; pairs with Acquire in `family`. Acquire, as there.
     match FAMILY.compare_exchange(null_mut(), made, Ordering::Release, Ordering::Acquire) {
-        // SAFETY: never given back.
+        // SAFETY: never freed.
         Ok(_) => unsafe { made.as_ref() },
         Err(other) => {
-            // SAFETY: allocated above, and nobody else knows it.
+            // SAFETY: allocated above, and no other thread knows it.
             unsafe { KernelMemory.dealloc(made.cast(), layout) };
             // SAFETY: as above.
             unsafe { other.as_ref() }
@@ -252,8 +252,8 @@ fn find() -> Option<&'static Family> {
 fn look() -> Family {
     let is_abi = library().is_some_and(|path| elf::begins_with(file_name(path), b"libmpi_abi"));
     let (mut major, mut minor) = (-1_i32, 0_i32);
-    // Libraries of the old interface have it, too, and answer -1.
-    // SAFETY: it may be called before MPI is initialized.
+    // Libraries with an older ABI have the function, too, and return -1.
+    // SAFETY: the function may be called before MPI is initialized.
     let answers = unsafe { ABI_VERSION.succeeds([to(&mut major), to(&mut minor), 0, 0, 0]) };
     let world = symbol(c"ompi_mpi_comm_world") as u64;
     match () {

@@ -1,13 +1,13 @@
-//! Addresses that have a meaning of their own as Fortran's arguments.
+//! Addresses with a special meaning as arguments in Fortran.
 
 use core::ffi::CStr;
 
 use crate::next::symbol;
 
-/// Variables of the standard that hold the addresses which stand for an ignored status.
+/// Variables of the standard's ABI that hold the addresses that mean "ignore the status".
 const IGNORED_IN: [&CStr; 4] =
     [c"MPI_F_STATUS_IGNORE", c"MPI_F_STATUSES_IGNORE", c"MPI_F08_STATUS_IGNORE", c"MPI_F08_STATUSES_IGNORE"];
-/// Open MPI's variables whose addresses stand for it, as compilers spell them.
+/// Open MPI's variables whose addresses mean "ignore the status", in the spellings of compilers.
 const IGNORED_AT: [&CStr; 8] = [
     c"mpi_fortran_status_ignore_",
     c"mpi_fortran_statuses_ignore_",
@@ -18,7 +18,7 @@ const IGNORED_AT: [&CStr; 8] = [
     c"MPI_FORTRAN_STATUS_IGNORE",
     c"MPI_FORTRAN_STATUSES_IGNORE",
 ];
-/// Variables whose addresses stand for `MPI_IN_PLACE`. That of MPICH is the second integer of a common block.
+/// Variables whose addresses mean `MPI_IN_PLACE`. MPICH uses the second integer of a common block.
 const IN_PLACE_AT: [(&CStr, usize); 7] = [
     (c"mpi_fortran_in_place_", 0),
     (c"mpi_fortran_in_place", 0),
@@ -29,7 +29,7 @@ const IN_PLACE_AT: [(&CStr, usize); 7] = [
     (c"MPIR_F08_MPI_IN_PLACE", 0),
 ];
 
-/// The addresses that have a meaning; 0 where the library has none.
+/// The special addresses; 0 if the library has none.
 #[derive(Debug)]
 pub(crate) struct Fortran {
     ignored_in: [usize; IGNORED_IN.len()],
@@ -49,16 +49,16 @@ impl Fortran {
         }
     }
 
-    /// Whether this argument says that no status is wanted.
+    /// Whether this argument means that no status is wanted.
     pub(crate) fn is_ignored(&self, status: u64) -> bool {
         let holds = |variable: &usize| {
-            // SAFETY: the library's variable, a pointer, which is set when MPI is initialized.
+            // SAFETY: a pointer variable of the library, which is set when MPI is initialized.
             *variable != 0 && unsafe { (*variable as *const u64).read() } == status
         };
         self.ignored_at.contains(&(status as usize)) || self.ignored_in.iter().any(holds)
     }
 
-    /// Whether this argument says that the buffer is the other one.
+    /// Whether this argument means `MPI_IN_PLACE`.
     pub(crate) fn is_in_place(&self, buffer: u64) -> bool {
         buffer != 0 && self.in_place_at.contains(&(buffer as usize))
     }

@@ -1,4 +1,4 @@
-//! Fortran's handles, which are integers.
+//! Fortran handles, which are integers.
 
 use core::ffi::CStr;
 
@@ -6,7 +6,7 @@ use crate::family::{Family, Interface};
 use crate::next::Pmpi;
 use crate::row::Handle;
 
-/// A function that gives C's handle, and its name in the standard's interface.
+/// A function that converts to a C handle, and its name in the standard's ABI.
 #[derive(Debug)]
 struct Conversion {
     f2c: Pmpi,
@@ -24,10 +24,10 @@ static REQUESTS: Conversion = conversion(c"PMPI_Request_f2c", c"PMPI_Request_fro
 static MESSAGES: Conversion = conversion(c"PMPI_Message_f2c", c"PMPI_Message_fromint");
 static DATATYPES: Conversion = conversion(c"PMPI_Type_f2c", c"PMPI_Type_fromint");
 
-/// Handles of the standard's interface below this are constants, the same in Fortran.
+/// In the standard's ABI, handles below this value are constants with the same value in Fortran.
 const CONSTANTS: u32 = 4096;
 
-/// C's handle of what Fortran calls by this number.
+/// The C handle for a Fortran handle.
 pub(crate) fn handle(family: &Family, of: Handle, number: i32) -> u64 {
     let conversion = match of {
         Handle::Communicator => &COMMUNICATORS,
@@ -45,6 +45,6 @@ pub(crate) fn handle(family: &Family, of: Handle, number: i32) -> u64 {
         Interface::Abi if conversion.from_int.address() != 0 => &conversion.from_int,
         _ => &conversion.f2c,
     };
-    // SAFETY: it looks the number up, and gives a null handle where there is none.
+    // SAFETY: the function looks the number up and returns a null handle if it is unknown.
     unsafe { function.call([u64::from(bits), 0, 0, 0, 0]) }.unwrap_or(0)
 }

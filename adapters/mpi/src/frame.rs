@@ -1,27 +1,27 @@
-//! The arguments of a call in memory, and the call of a function with them.
+//! The arguments of a call in memory, and calls of functions with them.
 
-/// Registers that hold arguments.
+/// Number of registers for arguments.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const REGISTERS: usize = 6;
-/// Registers that hold arguments.
+/// Number of registers for arguments.
 #[cfg(target_arch = "aarch64")]
 pub(crate) const REGISTERS: usize = 8;
 
-/// What `omptrace_mpi_call` leaves in memory; arguments on the stack follow.
+/// The memory layout that `omptrace_mpi_call` creates; arguments on the stack follow it.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) registers: [u64; REGISTERS],
     /// The number of the symbol, or a saved frame pointer.
     _other: u64,
-    /// Where the program goes on.
+    /// Return address in the program.
     pub(crate) return_address: usize,
 }
 
-/// Calls `next` with the arguments of a frame: those in registers, and as many as `on_stack` says behind it.
+/// Calls `next` with the arguments of a frame: those in registers, and `on_stack` words that follow the frame.
 ///
 /// # Safety
-/// There are as many, and `next` is a function that takes them.
+/// The frame is followed by this number of words, and `next` is a function that takes these arguments.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, frame: *const Frame, on_stack: usize) -> u64 {
@@ -62,10 +62,10 @@ pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, frame: *const Frame, 
     )
 }
 
-/// Calls `next` with the arguments of a frame: those in registers, and as many as `on_stack` says behind it.
+/// Calls `next` with the arguments of a frame: those in registers, and `on_stack` words that follow the frame.
 ///
 /// # Safety
-/// There are as many, and `next` is a function that takes them.
+/// The frame is followed by this number of words, and `next` is a function that takes these arguments.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, frame: *const Frame, on_stack: usize) -> u64 {

@@ -1,5 +1,5 @@
-//! What is told when MPI has been initialized: the library, the process's place in its job, the first communicators, the sizes of
-//! datatypes that are there from the begin.
+//! Reports at the initialization of MPI: the library, the rank of the process in its job, the first communicators, and
+//! the sizes of predefined datatypes.
 
 use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
@@ -18,17 +18,17 @@ static GET_LIBRARY_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_library_version");
 static GET_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_version");
 static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 
-/// Tells all of it.
+/// Makes all these reports.
 #[inline(never)]
 pub(crate) fn describe(context: &Context, call: &Call) {
     let is_world = call.row.kind != Kind::SessionInit;
-    // Relaxed: a communicator comes later in the program's own order.
+    // Relaxed: communicators are created later in the program's own order.
     let had_world = HAS_WORLD.fetch_or(is_world, Ordering::Relaxed);
     let world = context.family.world;
     // SAFETY: by the caller's promise, here and below.
     let place = if is_world { unsafe { object::rank_and_size(world) } } else { None };
     let mut text = Text::new();
-    // It holds what there is, or what fits.
+    // The text holds as much as is known and fits.
     // SAFETY: MPI is initialized, here and below.
     let _ = unsafe { write(&mut text, context, call, place) };
     if let Some(text) = text.c_str() {
@@ -69,8 +69,8 @@ unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i3
     to.write_str("}")
 }
 
-/// The file that defines one of the most usual functions in front of ours, as another tool does, or the program itself. Calls from there
-/// go past this library, where they go on by the other name (`PMPI_Send`).
+/// The file that defines one of the most common functions before this library in the search order, as another tool or
+/// the program itself may do. Calls from there bypass this library if they use the other name (`PMPI_Send`).
 fn hidden_by() -> Option<&'static CStr> {
     const USUAL: [&CStr; 12] = [
         c"MPI_Send",
@@ -96,7 +96,7 @@ unsafe fn write_thread_level(to: &mut Text, context: &Context, call: &Call) -> f
     let required = match call.row.kind {
         Kind::Init => context.family.thread_levels[0],
         Kind::InitThread => call.integer(REQUIRED),
-        // An info object says it.
+        // The level is in an info object.
         _ => return Ok(()),
     };
     let mut provided = -1_i32;
@@ -106,7 +106,7 @@ unsafe fn write_thread_level(to: &mut Text, context: &Context, call: &Call) -> f
     write!(to, ",\"thread_level\":{{\"required\":\"{required}\",\"provided\":\"{provided}\"}}")
 }
 
-/// Text that is written without an allocator. What does not fit is left out, and then there is none.
+/// Text that is written without an allocator. If the text does not fit, it is discarded as a whole.
 #[derive(Debug)]
 struct Text {
     bytes: [u8; 2048],
@@ -123,7 +123,7 @@ impl Text {
         CStr::from_bytes_until_nul(&self.bytes).ok().filter(|_| !self.is_cut)
     }
 
-    /// A string of JSON. Bytes that are no ASCII text become question marks.
+    /// Writes a JSON string. Bytes other than ASCII text become question marks.
     fn write_string(&mut self, text: &[u8]) -> fmt::Result {
         self.write_char('"')?;
         for byte in text {
@@ -137,14 +137,14 @@ impl Text {
         self.write_char('"')
     }
 
-    /// The first line of a text of the library's, whose function takes its address and that of its length.
+    /// Writes the first line of a text of the library. The function takes the addresses of the text and of its length.
     ///
     /// # Safety
-    /// The function is one of these, and may be called.
+    /// `function` is such a function and may be called.
     unsafe fn write_answer(&mut self, function: &Pmpi) -> fmt::Result {
-        /// `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 at most.
+        /// Size of the buffer. `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 at most.
         const ROOM: usize = 1 << 14;
-        /// What is kept of it.
+        /// Maximum length that is written.
         const MOST: usize = 300;
         let Ok(layout) = Layout::array::<c_char>(ROOM) else { return Err(fmt::Error) };
         // SAFETY: the layout's size is not 0; by the caller's promise.
@@ -178,7 +178,7 @@ impl Write for Text {
     }
 }
 
-/// Predefined datatypes of Open MPI, by the names of its variables behind `ompi_mpi_`.
+/// Predefined datatypes of Open MPI, by the names of its variables, which begin with `ompi_mpi_`.
 const OPEN_MPI: [&CStr; 70] = [
     c"ompi_mpi_char",
     c"ompi_mpi_signed_char",
@@ -252,7 +252,7 @@ const OPEN_MPI: [&CStr; 70] = [
     c"ompi_mpi_complex32",
 ];
 
-/// Predefined datatypes of MPICH whose handles hold their sizes in the second byte: the last two bytes.
+/// Predefined datatypes of MPICH whose handles contain the size in the second byte: the last two bytes of the handles.
 const MPICH: [u16; 64] = [
     0x0101, 0x0118, 0x0102, 0x010d, 0x040e, 0x0203, 0x0204, 0x0405, 0x0406, 0x0807, 0x0808, 0x040a, 0x080b,
     0x100c, 0x0809, 0x0819, 0x010f, 0x0816, 0x081e, 0x1022, 0x041d, 0x041c, 0x081f, 0x041b, 0x0820, 0x0821,
@@ -260,17 +260,17 @@ const MPICH: [u16; 64] = [
     0x0238, 0x0439, 0x083a, 0x013b, 0x023c, 0x043d, 0x083e, 0x013f, 0x0840, 0x1041, 0x2042, 0x0246, 0x0843,
     0x0844, 0x0845, 0x0133, 0x0834, 0x1035, 0x2036, 0x0824, 0x1025, 0x2026, 0x0417, 0x0226, 0x1032,
 ];
-/// Its pairs of a number and an `int`: their handles, and their sizes.
+/// MPICH's pairs of a number and an `int`: handles and sizes.
 const MPICH_PAIRS: [(u64, u64); 5] =
     [(0x8c00_0000, 8), (0x8c00_0001, 12), (0x8c00_0002, 12), (0x8c00_0003, 6), (0x8c00_0004, 20)];
 
-/// Predefined datatypes of the standard's interface whose sizes the library says.
+/// Predefined datatypes of the standard's ABI whose sizes are queried from the library.
 const ABI: [u64; 44] = [
     0x201, 0x202, 0x203, 0x207, 0x208, 0x209, 0x20a, 0x20b, 0x20c, 0x20d, 0x20e, 0x20f, 0x210, 0x212, 0x214,
     0x216, 0x218, 0x219, 0x21a, 0x21b, 0x21c, 0x21d, 0x21e, 0x220, 0x224, 0x228, 0x229, 0x22a, 0x22b, 0x22c,
     0x22d, 0x230, 0x231, 0x232, 0x238, 0x23c, 0x240, 0x241, 0x243, 0x244, 0x245, 0x247, 0x248, 0x249,
 ];
-/// Those whose handles hold their sizes: a power of two in three bits.
+/// Predefined datatypes of the standard's ABI whose handles contain the size: a power of two in three bits.
 const ABI_SIZED: [u64; 22] = [
     0x250, 0x251, 0x258, 0x259, 0x2c0, 0x2c1, 0x2c8, 0x2c9, 0x2ca, 0x2d0, 0x2d1, 0x2d2, 0x2d3, 0x2d8, 0x2d9,
     0x2da, 0x2db, 0x2e0, 0x2e1, 0x2e2, 0x2e3, 0x2eb,
@@ -282,7 +282,7 @@ unsafe fn tell_datatypes(context: &Context) {
     match context.family.interface {
         Interface::OpenMpi => {
             let all = OPEN_MPI.into_iter().map(symbol).filter(|address| *address != 0);
-            // SAFETY: the library's own objects.
+            // SAFETY: objects of the library.
             all.for_each(|address| unsafe { object::define_datatype(context, address as u64) });
         }
         Interface::Mpich => {
@@ -292,7 +292,7 @@ unsafe fn tell_datatypes(context: &Context) {
             }
         }
         Interface::Abi => {
-            // SAFETY: each library has these.
+            // SAFETY: each library with this ABI has these datatypes.
             ABI.iter().for_each(|datatype| unsafe { object::define_datatype(context, *datatype) });
             for datatype in ABI_SIZED {
                 object::tell_datatype(context, datatype, 1 << (datatype >> 3 & 7));

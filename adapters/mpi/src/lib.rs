@@ -1,6 +1,7 @@
-//! `libomptmpi.so`: calls of MPI, for `omptrace record`, whichever library the program uses, in C and Fortran.
+//! `libomptmpi.so`: records MPI calls for `omptrace record`, with any MPI library, in C and Fortran.
 //!
-//! A program preloads the library. Each exported function goes on in the next definition of its name, with its arguments unchanged:
+//! A program preloads the library. Each exported function continues in the next definition of its name, with its
+//! arguments unchanged:
 //!
 //! ```text
 //! MPI_Send, mpi_send_, mpi_send_f08_ ...    each a number in a register
@@ -10,32 +11,33 @@
 //!         -> ends(function, result, request, peer, tag, bytes)
 //! ```
 //!
-//! No header of an MPI library is used, and none is linked. No argument of MPI's is a floating-point number, so all of them are words
-//! of 64 bits in registers and on the stack ([`enter`]). What differs between libraries is a table of constants ([`family`]).
+//! The library neither uses headers of an MPI library nor is linked to one. MPI has no floating-point arguments, so all
+//! arguments are 64-bit words in registers and on the stack ([`enter`]). The differences between MPI libraries are in a
+//! table of constants ([`family`]).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`wrapper`] | the exported functions |
-//! | [`enter`] | from registers to words in memory, and back |
-//! | [`frame`] | these words, and the call of a function with them |
-//! | [`next`] | where functions go on |
-//! | [`row`] | what to record of each function |
+//! | [`enter`] | stores the registers of a call in memory, and restores them |
+//! | [`frame`] | the arguments in memory, and calls of functions with them |
+//! | [`next`] | the next definitions of functions |
+//! | [`row`] | the arguments to record for each function |
 //! | [`family`] | constants of the three binary interfaces |
-//! | [`fortran`] | the addresses that stand for "ignored" and "in place" |
-//! | [`fortran_handles`] | Fortran's handles |
-//! | [`direct`] | most calls of C: where their arguments are |
-//! | [`call`] | other calls: their arguments |
-//! | [`report`] | what the tracer is told of a call |
+//! | [`fortran`] | the addresses that mean "ignored" and "in place" |
+//! | [`fortran_handles`] | Fortran handles |
+//! | [`direct`] | fast path for most C calls: where their arguments are |
+//! | [`call`] | other calls and their arguments |
+//! | [`report`] | reports of a call to the tracer |
 //! | [`completion`] | calls that wait for requests or test them |
-//! | [`communicator_size`] | how many counts there are in an array with one for each rank |
+//! | [`communicator_size`] | sizes of communicators, for arrays with a count for each rank |
 //! | [`object`] | communicators, windows, files, datatypes |
 //! | [`clocks`] | comparisons of the clocks of several hosts |
-//! | [`initialization`] | what is known when MPI is initialized |
-//! | [`thread`] | whether the thread is in a call already |
+//! | [`initialization`] | reports at the initialization of MPI |
+//! | [`thread`] | whether the thread is already in a call |
 //! | [`tracer`] | the tracer's functions |
 //!
-//! Nothing here has a destructor or takes a lock, since an error handler may leave a call by `longjmp`. Calls allocate nothing, but for
-//! those with many requests, which get memory from the kernel.
+//! The code has no destructors and takes no locks, because an error handler may leave a call by `longjmp`. Calls
+//! allocate nothing, except those with many requests, which get memory from the kernel.
 
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 

@@ -1,5 +1,5 @@
-//! Where a function goes on: in the next definition of its name (`RTLD_NEXT`), so that other tools of the PMPI kind stay in the chain; else
-//! in the MPI library, which a Python module may have opened for itself alone (`RTLD_LOCAL`).
+//! The next definition of a function (`RTLD_NEXT`), so that other PMPI tools stay in the chain; otherwise the
+//! definition in the MPI library, which a Python module may have opened for itself only (`RTLD_LOCAL`).
 
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt::{self, Write};
@@ -15,7 +15,7 @@ pub(crate) static NEXT: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; S
 /// The address of the next definition.
 #[inline(always)]
 pub(crate) fn of_slot(slot: usize) -> usize {
-    // Relaxed: whoever finds another value finds the same function.
+    // Relaxed: a thread that finds another value finds the same function.
     match NEXT.get(slot).map_or(0, |next| next.load(Ordering::Relaxed)) {
         0 => find_slot(slot),
         address => address,
@@ -26,7 +26,7 @@ pub(crate) fn of_slot(slot: usize) -> usize {
 fn find_slot(slot: usize) -> usize {
     let mut name = Name::new();
     if let Some((function, spelling)) = wrappers::of_slot(slot) {
-        // It holds the longest one.
+        // The buffer has room for the longest name.
         let _ = spelling.write(function.name, &mut name);
     }
     let address = match function(&name) {
@@ -39,7 +39,7 @@ fn find_slot(slot: usize) -> usize {
     address
 }
 
-/// No library has the function that was called: an error, `MPI_ERR_OTHER` or near it.
+/// Called if no library has the function: returns an error, `MPI_ERR_OTHER` or a similar one.
 extern "C" fn missing() -> u64 {
     15
 }
@@ -47,7 +47,7 @@ extern "C" fn missing() -> u64 {
 /// A symbol's name.
 #[derive(Debug)]
 struct Name {
-    /// Begins with `P`, which is not the symbol's.
+    /// Begins with `P`, which is not part of the symbol.
     text: [u8; 64],
     length: usize,
 }
@@ -63,12 +63,12 @@ impl Name {
         self.text.get(from..).and_then(|text| CStr::from_bytes_until_nul(text).ok()).unwrap_or_default()
     }
 
-    /// As programs call it.
+    /// The name that programs call.
     fn symbol(&self) -> &CStr {
         self.c_str(1)
     }
 
-    /// As tools call it.
+    /// The profiling name (`PMPI_...`) that tools call.
     fn profiling(&self) -> &CStr {
         self.c_str(0)
     }
@@ -102,9 +102,10 @@ fn function(name: &Name) -> usize {
     }
 }
 
-/// The file and the start of the module that has this address.
+/// Path and start address of the module that contains this address.
 pub(crate) fn module(address: usize) -> Option<(&'static CStr, usize)> {
-    // SAFETY: an all-zero structure of pointers; `dladdr` may be asked of any address, and its names stay with the module.
+    // SAFETY: an all-zero structure of pointers; `dladdr` accepts any address, and its names exist as long as the
+    // module.
     unsafe {
         let mut info: libc::Dl_info = zeroed();
         let is_found =
@@ -113,19 +114,19 @@ pub(crate) fn module(address: usize) -> Option<(&'static CStr, usize)> {
     }
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub(crate) fn file_name(path: &CStr) -> &[u8] {
     let path = path.to_bytes();
     let start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     path.get(start..).unwrap_or_default()
 }
 
-/// Whether it is a wrapper: `libomptmpi4.so` may be behind this library.
+/// Whether the address is in one of our libraries: `libomptmpi4.so` may follow this library in the search order.
 fn is_ours(address: usize) -> bool {
     module(address).is_some_and(|(path, _)| elf::begins_with(file_name(path), b"libomptmpi"))
 }
 
-/// The file whose function of this name programs find, where that is not ours.
+/// The file whose function with this name programs find, if it is not one of our libraries.
 pub(crate) fn defined_in_front(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: a constant of the loader.
     let found = unsafe { interpose::symbol(libc::RTLD_DEFAULT, name) } as usize;
@@ -133,13 +134,13 @@ pub(crate) fn defined_in_front(name: &CStr) -> Option<&'static CStr> {
     (!elf::begins_with(file_name(path), b"libomptmpi")).then_some(path)
 }
 
-/// The symbol of this name in a library that is MPI's, whoever may look into it; 0 where there is none.
+/// The symbol with this name in an MPI library, whatever its scope; 0 if there is none.
 fn in_mpi_library(name: &CStr) -> usize {
     let mut found = 0;
     // SAFETY: the C library's function.
     unsafe {
         interpose::modules::each(libc::dl_iterate_phdr, |info, headers| {
-            // SAFETY: it is loaded for as long as this is called.
+            // SAFETY: the library stays loaded during this call.
             let library = Library::of_headers(info.dlpi_addr as usize, headers);
             let of = |name: &CStr| library.as_ref().and_then(|library| library.function(name));
             if of(c"PMPI_Init").is_some() || of(c"pmpi_init_").is_some() {
@@ -151,7 +152,8 @@ fn in_mpi_library(name: &CStr) -> usize {
     found
 }
 
-/// The address of a function or variable: what the program itself has comes first, as its copies of a library's variables do.
+/// The address of a function or variable: a definition in the program itself has priority, such as its copies of a
+/// library's variables.
 pub(crate) fn symbol(name: &CStr) -> usize {
     // SAFETY: a constant of the loader.
     match unsafe { interpose::symbol(libc::RTLD_DEFAULT, name) } as usize {
@@ -160,7 +162,7 @@ pub(crate) fn symbol(name: &CStr) -> usize {
     }
 }
 
-/// A function of the MPI library that this one calls itself.
+/// A function of the MPI library that this library calls itself.
 #[derive(Debug)]
 pub(crate) struct Pmpi {
     name: &'static CStr,
@@ -172,7 +174,7 @@ impl Pmpi {
         Pmpi { name, address: AtomicUsize::new(0) }
     }
 
-    /// Its address, 0 where the library has none.
+    /// Address of the function; 0 if the library has none.
     pub(crate) fn address(&self) -> usize {
         const NOWHERE: usize = 1;
         // Relaxed: as above.
@@ -187,40 +189,40 @@ impl Pmpi {
         }
     }
 
-    /// Calls it; `None` where the library has none. Words that it has no parameter for are not looked at.
+    /// Calls the function; `None` if the library has none. Surplus words are ignored.
     ///
     /// # Safety
-    /// As of the function.
+    /// See the function.
     pub(crate) unsafe fn call(&self, [a, b, c, d, e]: [u64; 5]) -> Option<u64> {
         // SAFETY: by the caller's promise.
         unsafe { self.call_with([a, b, c, d, e, 0, 0]) }
     }
 
-    /// The same with more words.
+    /// Like [`Pmpi::call`], with more words.
     ///
     /// # Safety
-    /// As of the function.
+    /// See the function.
     unsafe fn call_with(&self, [a, b, c, d, e, f, g]: [u64; 7]) -> Option<u64> {
         type Function = unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64, u64) -> u64;
-        // SAFETY: 0, or a function, all of whose parameters are words.
+        // SAFETY: 0, or a function whose parameters are all words.
         let function = unsafe { transmute::<usize, Option<Function>>(self.address()) }?;
         // SAFETY: by the caller's promise.
         Some(unsafe { function(a, b, c, d, e, f, g) })
     }
 
-    /// Calls it; true where it returns success.
+    /// Calls the function; true if it returns success.
     ///
     /// # Safety
-    /// As of the function.
+    /// See the function.
     pub(crate) unsafe fn succeeds(&self, arguments: [u64; 5]) -> bool {
         // SAFETY: by the caller's promise.
         unsafe { self.call(arguments) }.is_some_and(|result| result as i32 == 0)
     }
 
-    /// The same with more words.
+    /// Like [`Pmpi::succeeds`], with more words.
     ///
     /// # Safety
-    /// As of the function.
+    /// See the function.
     pub(crate) unsafe fn succeeds_with(&self, arguments: [u64; 7]) -> bool {
         // SAFETY: by the caller's promise.
         unsafe { self.call_with(arguments) }.is_some_and(|result| result as i32 == 0)
@@ -232,7 +234,7 @@ pub(crate) fn to<T>(variable: &mut T) -> u64 {
     (&raw mut *variable) as usize as u64
 }
 
-/// A text, as an argument.
+/// A string, as an argument.
 pub(crate) fn text_to(text: *mut c_char) -> u64 {
     text as usize as u64
 }

@@ -1,6 +1,6 @@
-//! What calls make: communicators with their members, windows, files, datatypes with their sizes.
+//! The objects that calls create: communicators with their members, windows, files, datatypes with their sizes.
 //!
-//! What is asked of the library here are local calls: a communicator is known on all of its members without a message.
+//! All queries to the library are local: the members of a communicator are known on each of them without a message.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null;
@@ -26,58 +26,59 @@ static GROUP_FREE: Pmpi = Pmpi::of(c"PMPI_Group_free");
 static TYPE_SIZE_X: Pmpi = Pmpi::of(c"PMPI_Type_size_x");
 static TYPE_SIZE: Pmpi = Pmpi::of(c"PMPI_Type_size");
 
-/// Whether there is `MPI_COMM_WORLD`: a program may have sessions only.
+/// Whether `MPI_COMM_WORLD` exists: a program may use sessions only.
 pub(crate) static HAS_WORLD: AtomicBool = AtomicBool::new(false);
 
-/// All members of larger communicators are told by the first one only.
+/// Size of a communicator up to which every rank reports the members; for larger ones, only rank 0 of the communicator
+/// does.
 const MOST: usize = 256;
 
-/// An answer of the library.
+/// Queries a value from the library.
 ///
 /// # Safety
-/// As of the function, which takes a handle and the address of an `int`.
+/// See the function, which takes a handle and the address of an `int`.
 pub(crate) unsafe fn ask(function: &Pmpi, handle: u64) -> Option<i32> {
     let mut answer = 0_i32;
     // SAFETY: by the caller's promise.
     unsafe { function.succeeds([handle, to(&mut answer), 0, 0, 0]) }.then_some(answer)
 }
 
-/// The rank in a communicator and its size.
+/// The calling process's rank in a communicator, and its size.
 ///
 /// # Safety
-/// It is one.
+/// `communicator` is one.
 pub(crate) unsafe fn rank_and_size(communicator: u64) -> Option<(i32, i32)> {
     // SAFETY: by the caller's promise.
     unsafe { Some((ask(&COMM_RANK, communicator)?, ask(&COMM_SIZE, communicator)?)) }
 }
 
-/// A communicator is there, or none for this process.
+/// Reports a new communicator, or that this process is not a member.
 ///
 /// # Safety
-/// It is a handle that a successful call has given, or a constant.
+/// `communicator` is a handle that a successful call has returned, or a constant.
 pub(crate) unsafe fn new_communicator(context: &Context, communicator: u64, parent: u64) {
     // SAFETY: by the caller's promise.
     unsafe { define(context, communicator, parent, communicator) }
 }
 
-/// A communicator that may not be used yet, with the members of another one.
+/// Reports a communicator that may not be used yet, with the members of another one.
 ///
 /// # Safety
-/// As of [`new_communicator`]; `like` is a communicator.
+/// See [`new_communicator`]; `like` is a communicator.
 pub(crate) unsafe fn copied_communicator(context: &Context, communicator: u64, like: u64) {
     // SAFETY: by the caller's promise.
     unsafe { define(context, communicator, like, like) }
 }
 
 /// # Safety
-/// As above; `asked` is a communicator that has the members.
+/// As above; `asked` is a communicator with the same members.
 #[inline(never)]
 unsafe fn define(context: &Context, communicator: u64, parent: u64, asked: u64) {
     let defined = |handle: u64, facts: &[u64]| {
         (context.tracer.defined)(kind::COMMUNICATOR, handle, parent, facts.as_ptr(), facts.len(), null());
     };
     if communicator == context.family.comm_null || communicator == 0 {
-        // This process is no member. The others' ranks count the call, and so must this one's.
+        // This process is not a member. The ranks that are members count the call, so this rank must count it, too.
         return defined(0, &[0, 0, 0]);
     }
     // SAFETY: by the caller's promise.
@@ -90,7 +91,7 @@ unsafe fn define(context: &Context, communicator: u64, parent: u64, asked: u64) 
     communicator_size::note(communicator, if is_inter { remote } else { size });
     let members = (size.max(0) + remote.max(0)) as usize;
     let are_told = HAS_WORLD.load(Ordering::Relaxed) && (members <= MOST || rank == 0);
-    // Facts, then two arrays of `int`.
+    // The numbers and members, then two arrays of `int`.
     let layout = Layout::array::<u64>(numbers.len() + 2 * members).ok();
     let Some(layout) = layout.filter(|_| are_told) else {
         return defined(communicator, &numbers.map(|number| number as u64));
@@ -100,7 +101,7 @@ unsafe fn define(context: &Context, communicator: u64, parent: u64, asked: u64) 
     if memory.is_null() {
         return defined(communicator, &numbers.map(|number| number as u64));
     }
-    // SAFETY: as many words, which are zero.
+    // SAFETY: memory of this number of words, which are zero.
     let words = unsafe { core::slice::from_raw_parts_mut(memory, numbers.len() + 2 * members) };
     let (facts, scratch) = words.split_at_mut(numbers.len() + members);
     for (fact, number) in facts.iter_mut().zip(numbers) {
@@ -118,10 +119,10 @@ unsafe fn define(context: &Context, communicator: u64, parent: u64, asked: u64) 
     unsafe { KernelMemory.dealloc(memory.cast(), layout) };
 }
 
-/// The members of a communicator's group, as ranks of the world. `scratch` has as many words at least.
+/// The members of a communicator's group as ranks in the world. `scratch` has at least as many words.
 ///
 /// # Safety
-/// The communicator is one, and has this group.
+/// `communicator` is one and has this group.
 unsafe fn world_ranks(
     context: &Context,
     (group_of, communicator): (&Pmpi, u64),
@@ -131,7 +132,7 @@ unsafe fn world_ranks(
     let count = members.len();
     let (mut group, mut world) = (0_u64, 0_u64);
     let ranks = scratch.as_mut_ptr().cast::<i32>();
-    // SAFETY: two arrays of `int` in as many words; the handles are those that the library gives.
+    // SAFETY: two arrays of `int` in as many words; the handles are those that the library returns.
     unsafe {
         let translated = ranks.add(count);
         for rank in 0..count {
@@ -156,12 +157,12 @@ unsafe fn world_ranks(
     }
 }
 
-/// A window: its communicator, its bytes, and the unit of displacements.
+/// Reports a window: its communicator, its size in bytes, and the displacement unit.
 pub(crate) fn new_window(context: &Context, window: u64, facts: [u64; 3]) {
     (context.tracer.defined)(kind::WINDOW, window, facts[0], facts.as_ptr(), facts.len(), null());
 }
 
-/// A file.
+/// Reports a file.
 #[inline(never)]
 pub(crate) fn new_file(context: &Context, call: &Call, file: u64, communicator: u64) {
     const NAME: u8 = 1;
@@ -170,12 +171,12 @@ pub(crate) fn new_file(context: &Context, call: &Call, file: u64, communicator: 
     (context.tracer.defined)(kind::FILE, file, communicator, null(), 0, name.as_ptr());
 }
 
-/// Calls for datatypes. They are not reported; what is told are the sizes.
+/// Calls for datatypes. The calls are not reported, only the sizes of the datatypes.
 #[inline(never)]
 pub(crate) fn datatype(context: &mut Context, call: &Call) -> u64 {
     let at = |argument: u8| call.handle_at(context.family, argument, Handle::Datatype, 0);
     if call.row.kind == Kind::FreeType {
-        // Before: another thread may get the same handle as soon as it is free.
+        // Reported before the call: another thread may get the same handle as soon as it is free.
         let datatype = at(call.row.object);
         (context.tracer.freed)(kind::DATATYPE, datatype);
         return context.go_on(call);
@@ -184,16 +185,16 @@ pub(crate) fn datatype(context: &mut Context, call: &Call) -> u64 {
     if call.result_code(result) == 0 {
         let made = if call.row.kind == Kind::NewType { call.row.result } else { call.row.object };
         let datatype = call.handle_at(context.family, made, Handle::Datatype, 0);
-        // SAFETY: the call has made it, or committed it.
+        // SAFETY: the call has created or committed the datatype.
         unsafe { define_datatype(context, datatype) };
     }
     result
 }
 
-/// Tells the size of a datatype.
+/// Reports the size of a datatype.
 ///
 /// # Safety
-/// It is one.
+/// `datatype` is one.
 pub(crate) unsafe fn define_datatype(context: &Context, datatype: u64) {
     let mut bytes = 0_i64;
     // SAFETY: by the caller's promise.
@@ -207,12 +208,12 @@ pub(crate) unsafe fn define_datatype(context: &Context, datatype: u64) {
     }
 }
 
-/// Tells the size of a datatype.
+/// Reports the size of a datatype.
 pub(crate) fn tell_datatype(context: &Context, datatype: u64, bytes: u64) {
     (context.tracer.defined)(kind::DATATYPE, datatype, 0, &raw const bytes, 1, null());
 }
 
-/// A communicator or a window gets a name.
+/// Reports the name of a communicator or a window.
 #[inline(never)]
 pub(crate) fn name(context: &mut Context, call: &Call) -> u64 {
     const NAME: u8 = 1;
@@ -227,17 +228,17 @@ pub(crate) fn name(context: &mut Context, call: &Call) -> u64 {
     result
 }
 
-/// Bytes of a text with its end. Longer ones are cut.
+/// Maximum number of bytes of a string with its NUL. Longer ones are cut.
 const LONGEST: usize = 256;
 
-/// A text that the program passes. Fortran's has its length behind the arguments, and blanks at its end.
+/// A string that the program passes. Fortran's string has its length after the arguments, and blanks at its end.
 fn text<'a>(call: &Call, argument: u8, buffer: &'a mut [u8; LONGEST]) -> &'a CStr {
     let from = call.address(argument) as *const c_char;
     let most = LONGEST - 1;
     let length = if call.is_fortran() { call.text_length().min(most) } else { most };
     if !from.is_null() {
         for (place, to) in buffer.iter_mut().enumerate().take(length) {
-            // SAFETY: by the promise of the call; nothing is read behind the text's end.
+            // SAFETY: by the promise for the call; nothing is read after the string's end.
             match unsafe { from.add(place).read() } as u8 {
                 0 => break,
                 byte => *to = byte,

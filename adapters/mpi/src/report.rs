@@ -1,4 +1,4 @@
-//! What the tracer is told of a call.
+//! Reports of a call to the tracer.
 
 use core::ptr::null;
 
@@ -18,10 +18,10 @@ use crate::row::Kind;
 use crate::thread::{self, Thread};
 use crate::tracer::{self, ABANDONED, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
-/// Goes on from `omptrace_mpi_call`.
+/// Called by `omptrace_mpi_call`.
 ///
 /// # Safety
-/// The frame is that of a call, and the slot is the called symbol's.
+/// `frame` is that of a call, and `slot` is the called symbol's.
 pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u64 {
     let slot = slot as usize;
     // SAFETY: by the caller's promise, here and below.
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u6
     result
 }
 
-/// The call before was left by `longjmp` or an exception: it ends, as far as that is known, when the next one begins.
+/// The previous call was left by `longjmp` or an exception: its end is reported when the next call begins.
 #[cold]
 fn end_abandoned(tracer: &'static Tracer, thread: *mut Thread) {
     // SAFETY: the thread's own words.
@@ -87,10 +87,11 @@ fn end_abandoned(tracer: &'static Tracer, thread: *mut Thread) {
     }
 }
 
-/// A call that is not [`Direct`]. What it does is never inlined: the stack of a thread may be small, and rare calls need more of it.
+/// A call that is not [`Direct`]. The functions for it are never inlined: a thread's stack may be small, and rare calls
+/// need more of it.
 ///
 /// # Safety
-/// As of [`enter`].
+/// See [`enter`].
 #[inline(never)]
 unsafe fn otherwise(
     (tracer, family, thread): (&'static Tracer, &'static Family, *mut Thread),
@@ -119,9 +120,9 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
         }
         Kind::Attempt => attempt(context, call),
         Kind::Init | Kind::InitThread | Kind::SessionInit => {
-            // Where clocks are compared, others wait for this rank.
+            // If clocks are compared, other ranks wait for this rank.
             if !(context.tracer.starts)() && !(context.tracer.compares_clocks)() {
-                // Nothing will be recorded: from now on, calls go on at once.
+                // Nothing will be recorded: from now on, calls jump directly to the next definition.
                 tracer::forget();
                 return context.go_on(call);
             }
@@ -131,7 +132,7 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
     }
 }
 
-/// A call that is reported when it begins and when it ends.
+/// A call of which the begin and the end are reported.
 #[inline(never)]
 fn usual(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
@@ -161,7 +162,7 @@ fn usual(context: &mut Context, call: &mut Call) -> u64 {
     result
 }
 
-/// A probe that need not find a message: it is reported where it has found one.
+/// A probe that returns even if there is no message: it is reported if it found one.
 #[inline(never)]
 fn attempt(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
@@ -182,12 +183,12 @@ fn attempt(context: &mut Context, call: &mut Call) -> u64 {
     result
 }
 
-/// What is told before the library does it.
+/// Reports before the library is called.
 #[inline(never)]
 fn before(context: &Context, call: &Call, object: u64) {
     let freed = |of: u32| (context.tracer.freed)(of, object);
     match call.row.kind {
-        // Before: another thread may get the same handle as soon as it is free.
+        // Reported before the call: another thread may get the same handle as soon as it is free.
         Kind::FreeCommunicator => {
             communicator_size::forget(object);
             freed(kind::COMMUNICATOR);
@@ -195,7 +196,7 @@ fn before(context: &Context, call: &Call, object: u64) {
         Kind::FreeWindow => freed(kind::WINDOW),
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
-        // SAFETY: by the promise of the call.
+        // SAFETY: by the promise for the call.
         Kind::Finalize => unsafe { clocks::end(context) },
         Kind::Abort => clocks::abort(),
         Kind::SendAndReceive => context.tracer.tell(role::RECEIVED, &call.received(context.family)),
@@ -203,7 +204,7 @@ fn before(context: &Context, call: &Call, object: u64) {
     }
 }
 
-/// What is told when the library has done it.
+/// Reports after the library has returned.
 #[inline(never)]
 fn after(context: &Context, call: &Call, object: u64, new: u64) {
     // SAFETY: by the caller's promise.

@@ -1,11 +1,11 @@
-//! What to record of each function: the places of its arguments that matter.
+//! The arguments to record for each function, by their positions.
 
 use omptrace_mpi_api::Class;
 
 /// No argument.
 pub(crate) const NONE: u8 = u8::MAX;
 
-/// What is to be done besides telling the tracer of the call.
+/// Special treatment of a call, in addition to the usual reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
@@ -17,13 +17,13 @@ pub(crate) enum Kind {
     Testall,
     Testany,
     Testsome,
-    /// Says by a flag whether it succeeded, and is tried again where not.
+    /// Returns a flag that says whether it succeeded, and is repeated by the program if it did not.
     Attempt,
     Init,
     InitThread,
     SessionInit,
     NewCommunicator,
-    /// The communicator may be used when the request is complete.
+    /// The communicator may be used only when the request is complete.
     NewCommunicatorLater,
     FreeCommunicator,
     NameCommunicator,
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     Abort,
 }
 
-/// What a handle stands for.
+/// The type of object that a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handle {
     None,
@@ -59,16 +59,16 @@ pub(crate) enum Handle {
     Datatype,
 }
 
-/// A function. Its arguments are counted as in C.
+/// A function. Argument positions are counted as in C.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) class: Class,
     pub(crate) kind: Kind,
-    /// How many arguments it has in C.
+    /// Number of arguments in C.
     pub(crate) arguments: u8,
-    /// How many of these, the first ones, Fortran lacks.
+    /// Number of arguments that Fortran lacks. They are the first ones.
     pub(crate) c_only: u8,
-    /// How many lengths of strings Fortran passes behind the last argument.
+    /// Number of string lengths that Fortran passes after the last argument.
     pub(crate) strings: u8,
     /// The communicator, window, file, request or message.
     pub(crate) object: u8,
@@ -76,26 +76,26 @@ pub(crate) struct Row {
     pub(crate) object_by_address: bool,
     pub(crate) peer: u8,
     pub(crate) tag: u8,
-    /// The number of elements, and their type.
+    /// The number of elements and their datatype.
     pub(crate) count: u8,
     pub(crate) datatype: u8,
-    /// The buffer that may be in place. Then the following two are significant instead.
+    /// The buffer that may be in place. Then the following two arguments are significant instead.
     pub(crate) in_place: u8,
     pub(crate) other_count: u8,
     pub(crate) other_datatype: u8,
-    /// In how many parts the message goes, each with that number of elements.
+    /// The number of partitions of the message, each with this number of elements.
     pub(crate) partitions: u8,
-    /// Source and tag of the message that is received along with one that is sent.
+    /// Source and tag of the message that is received along with a sent one.
     pub(crate) other_peer: u8,
     pub(crate) other_tag: u8,
-    /// The array with a number of elements for each rank, and that which is significant where the buffer is in place.
+    /// The array with a number of elements for each rank, and the array that is significant if the buffer is in place.
     pub(crate) counts: u8,
     pub(crate) other_counts: u8,
     /// The request, or the new object.
     pub(crate) result: u8,
     pub(crate) result_type: Handle,
     pub(crate) status: u8,
-    /// Says whether the call succeeded.
+    /// The flag that says whether the call succeeded.
     pub(crate) flag: u8,
 }
 

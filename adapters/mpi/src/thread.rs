@@ -1,24 +1,25 @@
-//! Five words of the calling thread's, of initial-exec storage: a preloaded library has room there, and needs neither a call nor memory
-//! to reach them.
+//! Five thread-local words of the initial-exec model, for which a preloaded library has room and which are accessed
+//! without calls and allocations.
 
 use crate::frame::Frame;
 
-/// What is known of a thread.
+/// The state of a thread.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// The stack pointer of the program's call that the thread is in; 0 where it is in none. A call from deeper in the stack is MPI's
-    /// own, while that call's frame is there still. Else the call was left by `longjmp` or an exception, as an error handler does it.
+    /// Stack pointer of the program's call that the thread is in; 0 if it is in none. A call from deeper in the stack
+    /// is one by MPI itself, as long as the outer call's frame still exists. Otherwise the outer call was left by
+    /// `longjmp` or an exception, as error handlers do.
     pub(crate) inside: usize,
-    /// Where that call returns to.
+    /// Return address of that call.
     pub(crate) code: usize,
-    /// How many tests in a row have found nothing complete.
+    /// Number of consecutive tests that completed nothing.
     pub(crate) fruitless: u64,
-    /// The function of the last one.
+    /// The function of the last such test.
     pub(crate) fruitless_function: u64,
-    /// The function of the call that the tracer knows to have begun, and not to have ended; 0 where there is none.
+    /// The function of the call whose begin was reported and whose end was not; 0 if there is none.
     pub(crate) open: u32,
-    /// Its class.
+    /// The class of that function.
     pub(crate) open_class: u32,
 }
 
@@ -27,13 +28,13 @@ interpose::thread_words!("omptmpi_thread", 40, Thread);
 const _: () = assert!(size_of::<Thread>() == 40);
 
 impl Thread {
-    /// Whether the call of this frame is made by the one that the thread is in. The program's next call from where the other one was
-    /// called puts another address in the place of its return address, or is not deeper in the stack.
+    /// Whether the call with this frame is made within the call that the thread is in. If that call was abandoned, the
+    /// program's next call either writes another return address to this position, or is not deeper in the stack.
     ///
     /// # Safety
-    /// The frame is on the thread's stack, where another call of the program's has been.
+    /// The frame is on the thread's stack, on which the outer call has been.
     pub(crate) unsafe fn is_within(&self, frame: *const Frame) -> bool {
-        // SAFETY: deeper frames are there, so this address is on the stack, too.
+        // SAFETY: deeper frames exist, so this address is on the stack, too.
         self.inside > frame as usize
             && unsafe { (*(self.inside as *const Frame)).return_address } == self.code
     }

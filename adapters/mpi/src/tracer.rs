@@ -1,16 +1,16 @@
-//! The tracer's functions: none until it is there.
+//! The tracer's functions, which are unknown until the tracer is loaded.
 
 use core::ffi::{c_char, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A call begins.
+/// The begin of a call.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct CallBegins {
     pub(crate) function: u32,
     pub(crate) class: u32,
-    /// The communicator, window, file, request or message; 0 where there is none.
+    /// The communicator, window, file, request or message; 0 if there is none.
     pub(crate) object: u64,
     /// See [`peer`].
     pub(crate) peer: i32,
@@ -18,31 +18,31 @@ pub(crate) struct CallBegins {
     pub(crate) tag: i32,
     pub(crate) count: u64,
     pub(crate) datatype: u64,
-    /// Where the program called it.
+    /// Return address in the program.
     pub(crate) code: *const c_void,
 }
 
-/// A call is over.
+/// The end of a call.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct CallEnds {
     pub(crate) function: u32,
     pub(crate) class: u32,
-    /// What it returned: 0 for success.
+    /// Error code of the call: 0 for success.
     pub(crate) result: i32,
     pub(crate) peer: i32,
     pub(crate) tag: i32,
-    /// The request, or the new object; 0 where there is none.
+    /// The request, or the new object; 0 if there is none.
     pub(crate) object: u64,
-    /// The bytes received, read or written, as the status has them.
+    /// Number of bytes received, read or written, according to the status.
     pub(crate) bytes: u64,
     pub(crate) code: *const c_void,
 }
 
-/// The result of a call that did not return. Error codes of MPI are not negative.
+/// The result of a call that did not return. MPI's error codes are not negative.
 pub(crate) const ABANDONED: i32 = -1;
 
-/// Ranks that are none, whichever library is used.
+/// Special values instead of a rank, the same for all MPI libraries.
 pub(crate) mod peer {
     pub(crate) const ANY: i32 = -1;
     pub(crate) const PROC_NULL: i32 = -2;
@@ -52,29 +52,29 @@ pub(crate) mod peer {
     pub(crate) const CANCELLED: i32 = -5;
 }
 
-/// Tags that are none, whichever library is used.
+/// Special values instead of a tag, the same for all MPI libraries.
 pub(crate) mod tag {
     pub(crate) const ANY: i32 = -1;
     pub(crate) const NONE: i32 = -4;
 }
 
-/// What numbers are for that belong to a call.
+/// Roles of numbers that are reported for a call.
 pub(crate) mod role {
-    /// Handles of requests that are waited for.
+    /// Handles of the requests that the call waits for.
     pub(crate) const AWAITED: u32 = 1;
-    /// Of each request that is complete: handle, peer, tag, bytes.
+    /// For each completed request: handle, peer, tag, bytes.
     pub(crate) const COMPLETED: u32 = 2;
     /// Handles of persistent requests.
     pub(crate) const STARTED: u32 = 3;
-    /// The number of tests before the call that found nothing complete, and the function of the last one.
+    /// Number of tests before the call that completed nothing, and the function of the last one.
     pub(crate) const FRUITLESS: u32 = 4;
-    /// The other message of `MPI_Isendrecv`: source, tag, number of elements, their type.
+    /// The received message of `MPI_Isendrecv`: source, tag, number of elements, datatype.
     pub(crate) const RECEIVED: u32 = 5;
-    /// Of each persistent request that has another handle since it was started: the handle before, and the new one.
+    /// For each persistent request whose handle changed when it was started: the old and the new handle.
     pub(crate) const REPLACED: u32 = 6;
 }
 
-/// Objects that the tracer is told of.
+/// Kinds of objects that are reported to the tracer.
 pub(crate) mod kind {
     pub(crate) const COMMUNICATOR: u32 = 1;
     pub(crate) const WINDOW: u32 = 3;
@@ -83,39 +83,40 @@ pub(crate) mod kind {
     pub(crate) const REQUEST: u32 = 6;
 }
 
-/// What the tracer gives.
+/// The functions of the tracer.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Tracer {
     version: u32,
-    /// MPI is about to be initialized: a session begins where there is none.
+    /// MPI is about to be initialized: starts a session if there is none.
     pub(crate) starts: extern "C" fn() -> bool,
-    /// What is known of the library and the process, as JSON.
+    /// Reports the properties of the library and the process, as JSON.
     pub(crate) describe: extern "C" fn(*const c_char),
-    /// False where nothing is recorded of the thread; then the call's end is not told.
+    /// False if the thread is not recorded; then the call's end is not reported.
     pub(crate) begins: extern "C" fn(&CallBegins) -> bool,
     pub(crate) ends: extern "C" fn(&CallEnds),
-    /// More of the call that the thread is in: [`role`], numbers, how many.
+    /// Further numbers for the call that the thread is in: [`role`], numbers, their count.
     pub(crate) objects: extern "C" fn(u32, *const u64, usize),
-    /// Kind, handle, parent, facts, how many, name.
+    /// Reports an object: kind, handle, parent, numbers, their count, name.
     pub(crate) defined: extern "C" fn(u32, u64, u64, *const u64, usize, *const c_char),
     pub(crate) named: extern "C" fn(u32, u64, *const c_char),
     pub(crate) freed: extern "C" fn(u32, u64),
     pub(crate) pauses: extern "C" fn(bool),
-    /// Whether clocks of hosts are to be compared: the same on all ranks, also where nothing is recorded.
+    /// Whether clocks of hosts are compared: the same on all ranks, including those that are not recorded.
     pub(crate) compares_clocks: extern "C" fn() -> bool,
-    /// A number below 2^31 of the host, which another one hardly has.
+    /// A number below 2^31 that identifies the host with high probability.
     pub(crate) host: extern "C" fn() -> u32,
-    /// Nanoseconds of `CLOCK_MONOTONIC_RAW`.
+    /// Time of `CLOCK_MONOTONIC_RAW`, in nanoseconds.
     pub(crate) raw_clock: extern "C" fn() -> u64,
-    /// A comparison: the other one's rank, the time here in the middle of it, the time there, how long it took.
+    /// Reports a comparison: the peer's rank, the own time in the middle of it, the peer's time, and the round trip
+    /// time.
     pub(crate) measured: extern "C" fn(u32, u64, u64, u64),
 }
 
 impl Tracer {
-    /// Tells more of the call that the thread is in, in parts that the tracer takes.
+    /// Reports further numbers for the call that the thread is in, in parts that the tracer accepts.
     pub(crate) fn tell(&self, role: u32, numbers: &[u64]) {
-        /// The tracer takes no more at once. A multiple of what is told of each completed request.
+        /// Maximum count that the tracer accepts at once. A multiple of the number of words for each completed request.
         const MOST: usize = 1 << 10;
         for part in numbers.chunks(MOST) {
             (self.objects)(role, part.as_ptr(), part.len());
@@ -126,10 +127,10 @@ impl Tracer {
 /// The version of [`Tracer`].
 const VERSION: u32 = 2;
 
-/// Read by the code that wrappers go on in.
+/// Read by `omptrace_mpi_call`, to which wrappers jump.
 pub(crate) static TRACER: AtomicPtr<Tracer> = AtomicPtr::new(null_mut());
 
-/// The tracer calls it when it is loaded, with a table that stays.
+/// Called by the tracer when it is loaded, with a table that is never freed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn omptrace_mpi_connect(tracer: *mut Tracer) {
     // SAFETY: null, or the tracer's table, which begins with its version.
@@ -139,16 +140,16 @@ unsafe extern "C" fn omptrace_mpi_connect(tracer: *mut Tracer) {
     }
 }
 
-/// There is no tracer any more. A call that has begun goes on with its table.
+/// Disconnects the tracer. A call that has begun continues to use its table.
 pub(crate) fn forget() {
-    // Relaxed: who sees the table still uses it, for it stays.
+    // Relaxed: a thread that still sees the table may use it, because it is never freed.
     TRACER.store(null_mut(), Ordering::Relaxed);
 }
 
-/// The tracer, where there is one.
+/// The tracer, if there is one.
 #[inline(always)]
 pub(crate) fn tracer() -> Option<&'static Tracer> {
     // Acquire; pairs with Release in `omptrace_mpi_connect`.
-    // SAFETY: null, or the tracer's table, which stays.
+    // SAFETY: null, or the tracer's table, which is never freed.
     unsafe { TRACER.load(Ordering::Acquire).as_ref() }
 }

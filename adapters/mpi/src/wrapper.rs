@@ -1,7 +1,7 @@
-//! Exported functions: each says which it is, and goes on in `omptrace_mpi_call` with all registers and the stack as its caller left
-//! them.
+//! Exported functions: each loads its number and jumps to `omptrace_mpi_call`, with all registers and the stack as its
+//! caller left them.
 
-/// The instructions that go on in `{call}` with the number `{slot}`, in a register that holds no argument.
+/// The instructions that jump to `{call}` with the number `{slot}` in a register that holds no argument.
 #[cfg(target_arch = "x86_64")]
 macro_rules! go_on {
     () => {
@@ -9,7 +9,7 @@ macro_rules! go_on {
     };
 }
 
-/// The instructions that go on in `{call}` with the number `{slot}`, in a register that holds no argument.
+/// The instructions that jump to `{call}` with the number `{slot}` in a register that holds no argument.
 #[cfg(target_arch = "aarch64")]
 macro_rules! go_on {
     () => {
@@ -17,10 +17,10 @@ macro_rules! go_on {
     };
 }
 
-/// Defines the exported function of a slot.
+/// Defines the exported function for a slot.
 macro_rules! wrapper {
     ($name:ident, $slot:literal) => {
-        // SAFETY: an MPI library has a function of this name, which this one replaces.
+        // SAFETY: an MPI library has a function with this name, which this one replaces.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {

@@ -71,7 +71,9 @@ fn diff_shows_what_differs_and_where() {
     let folder = two_sets("diff_shows_what_differs_and_where");
     let text = said(&folder, &format!("diff {A} -- {B}"));
     assert_eq!((text.status, &*text.stderr), (Some(0), ""));
-    for words in ["5 runs on 4 threads", "significant differences", "\nparallel @a.c:7\n", "  load imbalance "] {
+    for words in
+        ["5 runs on 4 threads", "significant differences", "\nparallel @a.c:7\n", "  load imbalance "]
+    {
         assert!(text.stdout.contains(words), "{}", text.stdout);
     }
     let equal = said(&folder, &format!("diff {A} -- {A}"));

@@ -1,7 +1,8 @@
-//! Which operation of the host a record belongs to, and which of OpenMP's devices a CUDA device is.
+//! Assigns records to operations of the host, and CUDA devices to OpenMP devices.
 //!
-//! Records of devices have a number of CUPTI's. Records of external correlation say which numbers of ours were pushed on the
-//! thread that got that number. The two come in any order, since threads and devices fill different buffers.
+//! Device records contain a correlation id assigned by CUPTI. External correlation records list which of our ids were
+//! pushed on the thread that got this correlation id. Both kinds arrive in any order, because threads and devices fill
+//! different buffers.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,29 +13,29 @@ use super::layout::{Bytes, external};
 use crate::record::{Record, Work, is_transfer};
 use crate::tracer::HostOperation;
 
-/// Numbers of CUPTI that are remembered. Each call of CUDA's has one while a number of ours is pushed.
+/// Maximum number of correlation ids to remember. Every CUDA call has one while one of our ids is pushed.
 const MAX_KNOWN: usize = 1 << 16;
-/// Those that are remembered for longer, since their operation has no record yet: a kernel may run on while other threads make many
-/// calls.
+/// Maximum number of correlation ids that are remembered longer, because their operation has no record yet: a kernel
+/// may still be running while other threads make many calls.
 const MAX_AWAITED: usize = 1 << 16;
-/// Records that wait for what they belong to.
+/// Maximum number of records that wait for their correlation.
 const MAX_WAITING: usize = 1 << 12;
 
-/// The stacks of numbers that a thread has: `CUpti_ExternalCorrelationKind`, those for tools.
+/// A thread's stacks of external ids (`CUpti_ExternalCorrelationKind`): those for tools. This one has operations.
 pub(super) const OPERATION: u32 = 3;
-/// The device and the kind of data operation.
+/// This one has the device and kind of the operation.
 pub(super) const DEVICE: u32 = 4;
 
-/// An operation's device and kind as one number.
+/// An operation's device and kind packed into one number.
 pub(super) fn packed(operation: &HostOperation) -> u64 {
     u64::from(operation.optype.0) << 32 | u64::from(operation.device_num as u32)
 }
 
-/// The facts about a number of CUPTI.
+/// What is known about a correlation id.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     host_op_id: Option<u64>,
-    /// Like [`packed`].
+    /// In the format of [`packed`].
     device: Option<u64>,
 }
 
@@ -44,12 +45,12 @@ impl Known {
     }
 }
 
-/// The facts about an operation of the host.
+/// What is known about an operation of the host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Operation {
-    /// CUPTI's numbers that are known of it.
+    /// Number of correlation ids known for the operation.
     numbers: usize,
-    /// The record of its kernel has come, or that of its copy.
+    /// The record of the operation's kernel, or of its copy, has arrived.
     has_record: bool,
 }
 
@@ -71,7 +72,7 @@ impl External {
     }
 }
 
-/// A record, and the numbers that CUPTI gave to it.
+/// A record with its CUPTI correlation id.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Numbered {
     pub(super) correlation_id: u32,
@@ -80,22 +81,22 @@ pub(super) struct Numbered {
     pub(super) record: Record,
 }
 
-/// Numbers that are known, and records that wait.
+/// The known correlation ids, and the waiting records.
 #[derive(Debug, Default)]
 pub(super) struct Correlations {
     known: BTreeMap<u32, Known>,
     order: VecDeque<u32>,
-    /// Older ones, whose operations have no record yet.
+    /// Older correlation ids whose operations have no record yet.
     awaited: VecDeque<u32>,
-    /// The operations of the numbers that are known.
+    /// The operations of the known correlation ids.
     operations: BTreeMap<u64, Operation>,
     waiting: VecDeque<Numbered>,
-    /// OpenMP's numbers of CUDA's devices.
+    /// OpenMP device numbers by CUDA device number.
     devices: BTreeMap<u32, i32>,
 }
 
 impl Correlations {
-    /// A record of external correlation.
+    /// Processes an external correlation record.
     pub(super) fn external(&mut self, external: External) {
         let External { kind, id, correlation_id } = external;
         if kind != OPERATION && kind != DEVICE {
@@ -119,7 +120,7 @@ impl Correlations {
         }
     }
 
-    /// A number is forgotten, unless a record may still come.
+    /// Forgets an old correlation id, unless a record may still arrive.
     fn grows_old(&mut self, number: u32) {
         let operation = self.known.get(&number).and_then(|known| known.host_op_id);
         let operation = operation.and_then(|id| self.operations.get(&id));
@@ -146,12 +147,13 @@ impl Correlations {
         }
     }
 
-    /// A record of a device: it waits until what it belongs to is known.
+    /// Adds a device record, which waits until its operation is known.
     pub(super) fn add(&mut self, numbered: Numbered) {
         self.waiting.push_back(numbered);
     }
 
-    /// The records that wait no longer, each with its device where that is known. All of them where nothing more `comes`.
+    /// Removes and returns the records that need not wait, each with its device if known; all records if no more
+    /// `comes`.
     pub(super) fn ready(&mut self, comes: bool) -> Vec<(Option<i32>, Record)> {
         let too_many = self.waiting.len().saturating_sub(MAX_WAITING);
         let mut ready = Vec::new();
@@ -169,7 +171,7 @@ impl Correlations {
     fn resolved(&mut self, known: Known, numbered: Numbered) -> (Option<i32>, Record) {
         let Numbered { ordinal, mut record, .. } = numbered;
         record.correlation_id = known.host_op_id.unwrap_or(0);
-        // An operation that is a kernel may copy, too.
+        // The operation of a kernel launch may also copy.
         let is_kernel = matches!(record.work, Work::Kernel { .. });
         let asked_for_kernel = known.device.is_some_and(|packed| packed >> 32 == 0);
         if (is_kernel || !asked_for_kernel)
@@ -182,7 +184,7 @@ impl Correlations {
         };
         let device_num = packed as u32 as i32;
         let optype = ompt_target_data_op_t((packed >> 32) as u32);
-        // A copy between devices may be one that the other device was asked for.
+        // A copy between devices may have been requested from the other device.
         let is_of_one = match &record.work {
             Work::Kernel { .. } => true,
             Work::Copy(op) => op.optype != ompt::ompt_target_data_transfer,
@@ -202,7 +204,7 @@ impl Correlations {
 
 /// Whether the host may call an operation `asked` that CUDA calls `done`.
 fn is_same_kind(done: ompt_target_data_op_t, asked: ompt_target_data_op_t) -> bool {
-    /// Kinds of OpenMP 5.1 and later that are asynchronous are so much above.
+    /// The distance of the asynchronous kinds of OpenMP 5.1 and later from the others.
     const ASYNC: u32 = 16;
     done.0 % ASYNC == asked.0 % ASYNC || is_transfer(done) && is_transfer(asked)
 }
@@ -291,7 +293,7 @@ mod tests {
                 work => panic!("{work:?}"),
             })
             .collect();
-        // The second is one that CUDA needs to start a kernel.
+        // The second is a copy that CUDA needs to start a kernel.
         assert_eq!(optypes, [asked.0, 2]);
     }
 
@@ -309,7 +311,7 @@ mod tests {
         assert_eq!(ids(&correlations.ready(true)), [(Some(3), 0)]);
     }
 
-    /// A copy that a launch needs comes before its kernel.
+    /// A copy that a launch needs precedes its kernel.
     #[test]
     fn a_kernel_keeps_its_operation_after_a_copy_of_the_same() {
         let mut correlations = Correlations::default();

@@ -1,35 +1,36 @@
-//! Where the fields of CUPTI's activity records lie: one table.
+//! The layout of CUPTI's activity records, as one table.
 //!
-//! NVIDIA adds fields at the end of a record, and gives the structure a new number. All numbers of CUDA 12 and 13 have the
-//! fields of this table at the same places. A test compiles the table against NVIDIA's headers (`device/tests/layouts.rs`).
+//! NVIDIA adds fields at the end of a record, and then increments the number in the structure's name. All versions in
+//! CUDA 12 and 13 have the fields of this table at the same offsets. A test compiles the table against NVIDIA's headers
+//! (`device/tests/layouts.rs`).
 
-/// A field of a record, as the header calls it.
+/// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in the structure.
+    /// The field's name in the structure.
     pub name: &'static str,
-    /// Bytes before it.
+    /// Offset in bytes.
     pub offset: usize,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: usize,
 }
 
-/// The records of a kind, up to the last field that is read.
+/// The layout of a kind of records, up to the last field that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The structure's name without `CUpti_Activity` and its number.
     pub name: &'static str,
-    /// The lowest number of the structure in CUDA 12 and 13; 0 where it has none.
+    /// The lowest number of the structure in CUDA 12 and 13; 0 if its name has no number.
     pub first_number: u32,
     /// The names of the kind's enumerators, without `CUPTI_ACTIVITY_KIND_`, and their numbers.
     pub kinds: &'static [(&'static str, u32)],
     /// The fields that are read.
     pub fields: &'static [Field],
-    /// The bytes up to the end of the last of them.
+    /// Number of bytes up to the end of the last field.
     pub bytes: usize,
 }
 
-/// Makes of each row a module with the places of its fields, and an element of [`LAYOUTS`].
+/// Turns each row into a module with the places of its fields, and an element of [`LAYOUTS`].
 macro_rules! layouts {
     ($($(#[$doc:meta])* $module:ident = $name:literal from $first:literal {
         kinds: $($kind:ident = $number:literal),+;
@@ -45,7 +46,7 @@ macro_rules! layouts {
             pub(crate) const BYTES: usize = $crate::cupti::layout::last(&[$($offset + size_of::<$type>()),*]);
         })*
 
-        /// The records that are read.
+        /// The kinds of records that are read.
         pub const LAYOUTS: &[Layout] = &[$(Layout {
             name: $name,
             first_number: $first,
@@ -70,7 +71,7 @@ layouts! {
         correlation_id "correlationId": u32 = 92,
         name "name": u64 = 104,
     }
-    /// A copy with one device.
+    /// A copy that involves one device.
     memcpy = "Memcpy" from 3 {
         kinds: MEMCPY = 1;
         copy_kind "copyKind": u8 = 4,
@@ -112,14 +113,14 @@ layouts! {
         timestamp "timestamp": u64 = 32,
         device_id "deviceId": u32 = 52,
     }
-    /// A number that we gave to what the thread is about to do.
+    /// An external id that we pushed for the thread's next calls.
     external = "ExternalCorrelation" from 0 {
         kinds: EXTERNAL_CORRELATION = 39;
         kind "externalKind": u32 = 4,
         id "externalId": u64 = 8,
         correlation_id "correlationId": u32 = 16,
     }
-    /// Time that CUPTI or the driver took for tracing.
+    /// Time that CUPTI or the driver spent on tracing.
     overhead = "Overhead" from 2 {
         kinds: OVERHEAD = 17;
         start "start": u64 = 24,
@@ -139,12 +140,12 @@ const fn last(ends: &[usize]) -> usize {
     last
 }
 
-/// The kind of calls of the driver, of which no structure is read.
+/// The kind of driver calls, whose records are not read.
 pub(crate) const DRIVER: u32 = 4;
-/// The kind of calls of CUDA's runtime, of which no structure is read.
+/// The kind of CUDA runtime calls, whose records are not read.
 pub(crate) const RUNTIME: u32 = 5;
 
-/// Where a field of this type lies.
+/// The offset of a field of this type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<T> {
     offset: usize,
@@ -157,12 +158,12 @@ impl<T> Place<T> {
     }
 }
 
-/// A record's bytes, as far as they are read.
+/// The bytes of a record that are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'b>(pub(crate) &'b [u8]);
 
 impl Bytes<'_> {
-    /// A field; 0 where the record is shorter.
+    /// The value of a field; 0 if the record is shorter.
     pub(crate) fn get<T>(self, place: Place<T>) -> u64 {
         let mut word = [0; 8];
         let field = self.0.get(place.offset..place.offset + size_of::<T>());
@@ -171,18 +172,18 @@ impl Bytes<'_> {
     }
 }
 
-/// The kind of a record: its first field.
+/// The record's kind: its first field.
 pub(crate) const KIND: Place<u32> = Place::at(0);
 pub(crate) const KIND_BYTES: usize = size_of::<u32>();
 
-/// The records of this kind; `None` for those that are not read.
+/// The layout of records of this kind; `None` if they are not read.
 pub(crate) fn of_kind(kind: u32) -> Option<&'static Layout> {
     let is_it = |layout: &&Layout| layout.kinds.iter().any(|(_, number)| *number == kind);
     LAYOUTS.iter().find(is_it)
 }
 
-/// Whether the records of a library of this interface version are those of the table. Versions of CUDA 12 count up from 19, those
-/// since CUDA 13 are its number times 10000.
+/// Whether the table applies to a library with this interface version. Versions in CUDA 12 are numbered from 19; since
+/// CUDA 13, they are CUDA's version times 10000.
 pub fn knows(version: u32) -> bool {
     (19..100).contains(&version) || (130_000..140_000).contains(&version)
 }

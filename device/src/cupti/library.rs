@@ -1,4 +1,4 @@
-//! `libcupti`, found and loaded at run time, never linked: the functions that are used.
+//! `libcupti`, which is found and loaded at run time, never linked, and its functions.
 
 use std::ffi::{OsStr, OsString, c_int, c_void};
 use std::path::Path;
@@ -10,20 +10,20 @@ use super::layout;
 /// The user's choice of `libcupti`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The one that fits the driver, where the loader or NVIDIA's installer has it.
+    /// The library that fits the driver, if the loader or NVIDIA's installer has it.
     #[default]
     Auto,
-    /// None.
+    /// No `libcupti`.
     Off,
-    /// This file.
+    /// The library with this path.
     At(OsString),
 }
 
-/// The driver's library. That it is loaded says that the process uses CUDA.
+/// The driver's library. If it is loaded, the process uses CUDA.
 const DRIVER: &str = "libcuda.so.1";
-/// The major versions whose records are known, the newest first.
+/// The supported major versions, newest first.
 const MAJORS: [u32; 2] = [13, 12];
-/// Where NVIDIA's installers put the library, beside the folders of the loader; `%` is the major version.
+/// The directories of NVIDIA's installers, in addition to those of the loader; `%` is the major version.
 const FOLDERS: [&str; 4] = [
     "/usr/local/cuda/extras/CUPTI/lib64",
     "/usr/local/cuda/lib64",
@@ -42,7 +42,7 @@ impl Answer {
     pub(crate) const SUCCESS: Answer = Answer(0);
     pub(crate) const MAX_LIMIT_REACHED: Answer = Answer(12);
 
-    /// Its name where it says why tracing does not start, else its number.
+    /// The result's name if it explains why tracing does not start, else its number.
     pub(crate) fn text(self) -> String {
         const NAMES: &[(u32, &str)] = &[
             (7, "INVALID_OPERATION"),
@@ -77,23 +77,23 @@ impl Answer {
     }
 }
 
-/// Gives CUPTI a buffer: where to write its address, size, and the most records.
+/// Requests a buffer: where to store its address, its size, and the maximum number of records.
 pub(crate) type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
-/// CUPTI gives a buffer back: context, stream, address, size, valid bytes.
+/// Returns a buffer: context, stream, address, size, valid bytes.
 pub(crate) type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
 /// Turns a row `field: signature = name` into a field of [`Functions`], bound by name.
 macro_rules! functions {
     ($($field:ident: $signature:ty = $name:literal;)*) => {
-        /// The functions of the library.
+        /// The library's functions.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct Functions { $(pub(crate) $field: $signature,)* }
 
-        /// Their names.
+        /// The names of the functions.
         pub(crate) const NAMES: &[&str] = &[$($name),*];
 
         impl Functions {
-            /// Binds all of them; the error is the name of the first that is missing.
+            /// Binds all functions; the error is the name of the first missing one.
             fn bind(library: &Loaded) -> Result<Functions, &'static str> {
                 Ok(Functions {
                     // SAFETY: the function of this name has this signature in NVIDIA's headers of CUDA 12 and 13.
@@ -117,15 +117,15 @@ functions! {
     pop_external: unsafe extern "C" fn(u32, *mut u64) -> Answer = "cuptiActivityPopExternalCorrelationId";
 }
 
-/// The library of this process.
+/// The library loaded in this process.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) functions: Functions,
-    /// Its name and version.
+    /// The library's name and version.
     pub(crate) description: String,
 }
 
-/// Loads it.
+/// Loads the library.
 ///
 /// # Errors
 /// Why there is none.
@@ -137,7 +137,7 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
         return Err(format!("the process has not loaded {DRIVER}, so it does not use CUDA"));
     };
     let driver_version = version_of(&driver);
-    // What is loaded stays: the process uses it.
+    // The driver's library remains loaded: the process uses it.
     std::mem::forget(driver);
     let others = MAJORS.iter().map(|major| format!("libcupti.so.{major}"));
     if let Some(other) = others.chain(["libcupti.so".into()]).find(|name| loaded(name).is_some()) {
@@ -151,7 +151,7 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
     let mut version = 0;
     // SAFETY: NVIDIA's function, and the number can be written.
     let answer = unsafe { (functions.get_version)(&mut version) };
-    // Never closed: a thread of its own may run.
+    // Never closed: one of its threads may be running.
     std::mem::forget(library);
     if answer != Answer::SUCCESS {
         return Err(format!("cuptiGetVersion of {name} returned {}", answer.text()));
@@ -162,7 +162,7 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
     Ok(Library { functions, description: format!("CUPTI {version} ({name})") })
 }
 
-/// A library that the process has loaded.
+/// Opens a library if the process has loaded it.
 fn loaded(name: &str) -> Option<Loaded> {
     // SAFETY: nothing is loaded, so no code of it runs.
     unsafe { Loaded::open(Some(name), RTLD_NOW | RTLD_LOCAL | NO_LOAD) }.ok()
@@ -170,12 +170,13 @@ fn loaded(name: &str) -> Option<Loaded> {
 
 fn open(path: impl AsRef<OsStr>) -> Result<Loaded, String> {
     let path = path.as_ref();
-    // SAFETY: NVIDIA's library, whose initialization asks for nothing of the process.
+    // SAFETY: NVIDIA's library, whose initialization has no requirements.
     unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| format!("{} cannot be loaded: {error}", path.display()))
 }
 
-/// The CUDA version that the driver supports, such as 12 for 12.9. CUDA need not be initialized for that, and is not by it.
+/// The CUDA version that the driver supports, such as 12 for 12.9. Neither requires CUDA to be initialized, nor
+/// initializes it.
 fn version_of(driver: &Loaded) -> Option<u32> {
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
     // SAFETY: the driver's function of this name has this signature.
@@ -186,7 +187,7 @@ fn version_of(driver: &Loaded) -> Option<u32> {
     (result == 0).then_some(version as u32 / 1000)
 }
 
-/// The newest library that is no newer than the driver.
+/// The newest library that is not newer than the driver.
 fn find(driver_version: Option<u32>) -> Result<(Loaded, String), String> {
     let fits = |major: &u32| driver_version.is_none_or(|driver| *major <= driver);
     let majors: Vec<u32> = MAJORS.into_iter().filter(fits).collect();

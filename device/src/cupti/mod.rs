@@ -1,7 +1,7 @@
-//! NVIDIA's devices traced by CUPTI's activity interface, where the runtime traces nothing.
+//! Traces NVIDIA devices with CUPTI's activity interface, if the runtime does not trace them.
 //!
 //! ```text
-//! host callbacks --- operation_begins, _ends ---> numbers of ours on the thread's stacks
+//! host callbacks --- operation_begins, _ends ---> our ids on the thread's stacks
 //! CUPTI ------------ requested, completed ------> BufferSource: buffers of the process, not of a device
 //! BufferSource ----- drain ---------------------> Correlations -> Record with its operation and device
 //! ```
@@ -9,12 +9,12 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `library` | the library, loaded at run time |
-//! | `layout` | where fields of records lie |
-//! | `correlation` | which operation and device a record belongs to |
+//! | `layout` | the layout of records |
+//! | `correlation` | assigns records to operations and devices |
 //!
-//! CUDA is never initialized from here: the library is loaded where the process has the driver's and OpenMP has initialized a
-//! device. All state is the process's, as CUPTI's is. CUPTI may call back, so no lock that its callbacks take is held during calls
-//! into it.
+//! This crate never initializes CUDA: the library is loaded if the process has loaded the driver's library and OpenMP
+//! has initialized a device. All state belongs to the process, as CUPTI's does. CUPTI may call back, so no lock that
+//! its callbacks take is held during calls into it.
 
 mod correlation;
 pub mod layout;
@@ -40,11 +40,11 @@ use library::{Answer, Library};
 
 pub use library::Choice;
 
-/// The kinds of records that are asked for, in this order: calls that are made before external correlation is on have no
-/// numbers of ours. `true` for those without which there is nothing to show.
+/// The kinds of records to enable, in this order: calls made before external correlation is enabled do not have our
+/// ids. `true` marks kinds without which there is nothing to show.
 const KINDS: &[(&str, u32, bool)] = &[
     ("EXTERNAL_CORRELATION", external::EXTERNAL_CORRELATION, false),
-    // CUPTI numbers the calls that it records only.
+    // CUPTI assigns correlation ids only to calls that it records.
     ("DRIVER", layout::DRIVER, false),
     ("RUNTIME", layout::RUNTIME, false),
     ("CONCURRENT_KERNEL", kernel::CONCURRENT_KERNEL, true),
@@ -54,50 +54,50 @@ const KINDS: &[(&str, u32, bool)] = &[
     ("MEMORY2", memory_layout::MEMORY2, false),
     ("OVERHEAD", overhead::OVERHEAD, false),
 ];
-/// The longest name of a kernel that is kept.
+/// Maximum length of a kernel's name to keep, in bytes.
 const MAX_NAME: usize = 1024;
-/// No record is shorter.
+/// Minimum size of a record in bytes.
 const MIN_RECORD_BYTES: usize = 8;
-/// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: also buffers with records of what is not done yet.
+/// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: flush also buffers with records of unfinished operations.
 const FORCED: u32 = 1;
 
 /// The library of this process, or why there is none.
 static PROCESS: OnceLock<Result<Process, String>> = OnceLock::new();
 
-/// The taker of what CUPTI gives back. It passes no data of ours to its callbacks.
+/// The receiver of completed buffers. CUPTI passes no user data to its callbacks.
 static SOURCE: OnceLock<&'static dyn BufferSource> = OnceLock::new();
 
-/// The state that CUPTI has once in a process.
+/// The state that exists once per process, like CUPTI's.
 #[derive(Debug)]
 struct Process {
     library: Library,
     pid: u32,
-    /// Held while tracing is switched on or off, and never in a call of CUPTI's.
+    /// Held while tracing is switched on or off, never within CUPTI's callbacks.
     switch: Mutex<()>,
     state: Mutex<State>,
-    /// A device that is traced, or was: who completes a buffer must name one.
+    /// A device that is or was traced, because a completion must name one.
     any_device: AtomicI32,
-    /// No more records come.
+    /// No more records will arrive.
     is_closing: AtomicBool,
-    /// The records that CUPTI dropped, and that were not reported yet.
+    /// Number of records that CUPTI dropped and that are not reported yet.
     dropped: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The devices that are traced.
+    /// The devices that are being traced.
     running: BTreeSet<i32>,
     correlations: Correlations,
 }
 
-/// A device of NVIDIA's that a runtime has announced.
+/// An NVIDIA device that a runtime has announced.
 #[derive(Debug)]
 pub(crate) struct CuptiTracer {
     device_num: i32,
     process: Result<&'static Process, String>,
 }
 
-/// Whether a runtime calls NVIDIA's devices so. LLVM's names the architecture, as in `sm_90`.
+/// Whether a runtime uses this type for NVIDIA devices. LLVM's names the architecture, as in `sm_90`.
 pub(crate) fn is_nvidias(device_type: &str) -> bool {
     let device_type = device_type.to_ascii_lowercase();
     device_type.starts_with("sm_")
@@ -105,7 +105,7 @@ pub(crate) fn is_nvidias(device_type: &str) -> bool {
 }
 
 impl CuptiTracer {
-    /// For this device; the library is loaded for the first.
+    /// A tracer for this device; loads the library for the first device.
     pub(crate) fn new(device_num: i32, choice: &Choice) -> CuptiTracer {
         let process = PROCESS.get_or_init(|| Process::load(choice)).as_ref();
         let process = process.map_err(String::clone);
@@ -132,12 +132,12 @@ impl Process {
         })
     }
 
-    /// Starts tracing, unless another device has.
+    /// Starts tracing, unless it was started for another device.
     fn start(&self, device_num: i32, source: &'static dyn BufferSource) -> Setup {
         let mut setup = Setup::default();
         SOURCE.get_or_init(|| source);
         let _switch = self.switch.lock();
-        // Relaxed, here and below: each says something by itself.
+        // Relaxed, here and below: each value is independent of others.
         self.any_device.store(device_num, Ordering::Relaxed);
         self.is_closing.store(false, Ordering::Relaxed);
         let is_first = {
@@ -153,7 +153,7 @@ impl Process {
         setup
     }
 
-    /// Asks for all kinds of records; false where what matters is refused.
+    /// Enables all kinds of records; false if an essential one is refused.
     fn enable(&self, problems: &mut Vec<String>) -> bool {
         let functions = &self.library.functions;
         // SAFETY: NVIDIA's function with callbacks of the signatures that it calls.
@@ -169,7 +169,7 @@ impl Process {
                 continue;
             }
             problems.push(format!("cuptiActivityEnable of {name} returned {}", answer.text()));
-            // Without a driver none is granted.
+            // Without a driver, none is enabled.
             if *must || *kind == external::EXTERNAL_CORRELATION {
                 self.disable();
                 return false;
@@ -185,7 +185,7 @@ impl Process {
         }
     }
 
-    /// The device needs no more tracing; with the last, CUPTI does not either.
+    /// Stops tracing a device; for the last device, disables CUPTI's records.
     fn stop(&self, device_num: i32) {
         let _switch = self.switch.lock();
         let is_last = {
@@ -196,16 +196,16 @@ impl Process {
         unsafe { (self.library.functions.flush_all)(if is_last { FORCED } else { 0 }) };
         if is_last {
             self.disable();
-            // Only now: the flush brings buffers in any order.
+            // Only now: the flush returns buffers in any order.
             self.is_closing.store(true, Ordering::Relaxed);
             self.complete(std::ptr::null_mut(), 0, false);
         }
     }
 
-    /// Has the records of a buffer drained; without one, those that wait.
+    /// Drains the records of a buffer or, without a buffer, the waiting records.
     fn complete(&self, buffer: *mut u8, bytes: usize, is_returned: bool) {
         let mut dropped = 0;
-        // SAFETY: NVIDIA's function; all buffers are of no context.
+        // SAFETY: NVIDIA's function; no buffer belongs to a context.
         let answer =
             unsafe { (self.library.functions.get_num_dropped)(std::ptr::null_mut(), 0, &mut dropped) };
         if answer == Answer::SUCCESS {
@@ -224,7 +224,7 @@ impl Process {
         }
     }
 
-    /// Calls `each` with the bytes of every record in a buffer, as far as they are read.
+    /// Calls `each` with the bytes of every record in a buffer that are read.
     ///
     /// # Safety
     /// Like [`DeviceTracer::drain`].
@@ -240,7 +240,8 @@ impl Process {
         for _ in 0..most {
             let before = record;
             let buffer = completion.buffer as *mut u8;
-            // SAFETY: NVIDIA's function; the buffer is the completion's, the record the one that it gave last.
+            // SAFETY: NVIDIA's function; the buffer is the completion's, and the record the one that the function
+            // returned last.
             let answer =
                 unsafe { (self.library.functions.get_next_record)(buffer, completion.bytes, &mut record) };
             match answer {
@@ -254,7 +255,7 @@ impl Process {
             if start < readable.start || head.is_none_or(|head| head > end) {
                 return problem(Problem::UnreadableRecord, 1);
             }
-            // SAFETY: the bytes lie in a buffer of ours that CUPTI has given back.
+            // SAFETY: the bytes are in one of our buffers that CUPTI has returned.
             let bytes = unsafe { std::slice::from_raw_parts(record, end - start) };
             let kind = Bytes(bytes).get(layout::KIND) as u32;
             let Some(layout) = layout::of_kind(kind) else {
@@ -296,7 +297,7 @@ impl DeviceTracer for CuptiTracer {
         }
     }
 
-    /// CUPTI goes on: to disable it would lose the records of operations in progress.
+    /// CUPTI continues, because disabling it would lose the records of operations in progress.
     fn pause(&self, _: bool) {}
 
     fn flush(&self) {
@@ -312,12 +313,12 @@ impl DeviceTracer for CuptiTracer {
         }
     }
 
-    /// The runtime delivers nothing, so that is done here. CUDA is still there.
+    /// The runtime does not deliver the records, so this is done here, while CUDA still exists.
     fn finalize(&self) {
         self.stop();
     }
 
-    /// A child uses neither CUDA nor CUPTI, and the parent goes on.
+    /// A forked child uses neither CUDA nor CUPTI, and the parent continues.
     fn stops_for_fork(&self) -> bool {
         false
     }
@@ -406,7 +407,7 @@ impl DeviceTracer for CuptiTracer {
     }
 }
 
-/// A record of what a device did; `None` for what was not asked for.
+/// Converts a record; `None` if it was not requested.
 fn numbered_record(kind: u32, bytes: Bytes<'_>) -> Option<Numbered> {
     let common = |correlation_id, ordinal, stream, begin, end, work| Numbered {
         correlation_id: bytes.get(correlation_id) as u32,
@@ -466,7 +467,7 @@ fn numbered_record(kind: u32, bytes: Bytes<'_>) -> Option<Numbered> {
     })
 }
 
-/// The direction of a copy by `CUpti_ActivityMemcpyKind`.
+/// The direction of a copy, given its `CUpti_ActivityMemcpyKind`.
 fn direction(copy_kind: u64) -> ompt_target_data_op_t {
     const TO_DEVICE: u64 = 1;
     const FROM_DEVICE: u64 = 2;
@@ -479,7 +480,7 @@ fn direction(copy_kind: u64) -> ompt_target_data_op_t {
     }
 }
 
-/// Memory of the device or managed memory; `None` for the host's, which is pinned.
+/// An allocation of device or managed memory; `None` for pinned host memory.
 fn allocation(bytes: Bytes<'_>) -> Option<Work> {
     /// `CUpti_ActivityMemoryOperationType`.
     const ALLOCATION: u64 = 1;
@@ -504,7 +505,7 @@ fn allocation(bytes: Bytes<'_>) -> Option<Work> {
     }))
 }
 
-/// CUPTI wants a buffer. It drops records where it gets none.
+/// CUPTI requests a buffer. Without one, it drops records.
 unsafe extern "C" fn requested(buffer: *mut *mut u8, bytes: *mut usize, max_records: *mut usize) {
     let Some(Ok(process)) = PROCESS.get() else {
         return;
@@ -524,7 +525,7 @@ unsafe extern "C" fn requested(buffer: *mut *mut u8, bytes: *mut usize, max_reco
     }
 }
 
-/// CUPTI gives a buffer back.
+/// CUPTI returns a buffer.
 unsafe extern "C" fn completed(
     _context: *mut c_void,
     _stream_id: u32,

@@ -8,17 +8,17 @@ use ompt_sys::*;
 /// Turns a row `field: signature = name` into a field of [`EntryPoints`], bound by name.
 macro_rules! entry_points {
     ($($field:ident: $signature:ident = $name:literal;)*) => {
-        /// The functions that a device offers to a tool; one that its lookup does not answer is `None`.
+        /// The functions that a device offers to a tool; `None` for those that its lookup function does not find.
         #[derive(Clone, Copy, Debug, Default)]
         #[allow(missing_docs, reason = "each is the entry point of its name in the specification")]
         pub(crate) struct EntryPoints { $(pub(crate) $field: Option<$signature>,)* }
 
         impl EntryPoints {
-            /// Binds what `lookup` answers; nothing where the runtime passed no lookup.
+            /// Binds the functions that `lookup` finds; none if the runtime passed no lookup function.
             ///
             /// # Safety
-            /// `lookup` is what a runtime passed to `ompt_callback_device_initialize`, and the callback has not returned. A
-            /// function that it answers has the signature that the specification gives to its name.
+            /// A runtime passed `lookup` to `ompt_callback_device_initialize`, and the callback has not returned. Each
+            /// function that it finds has the signature that the specification defines for its name.
             pub(crate) unsafe fn bind(lookup: Option<ompt_function_lookup_t>) -> EntryPoints {
                 let Some(lookup) = lookup else {
                     return EntryPoints::default();
@@ -31,7 +31,7 @@ macro_rules! entry_points {
                 }
             }
 
-            /// The specification's names of those that there are.
+            /// The specification's names of the available functions.
             pub(crate) fn names(&self) -> Vec<&'static str> {
                 [$((self.$field.is_some(), $name)),*]
                     .into_iter()
@@ -48,7 +48,7 @@ entry_points! {
     translate_time: ompt_translate_time_t = c"ompt_translate_time";
     set_trace_ompt: ompt_set_trace_ompt_t = c"ompt_set_trace_ompt";
     set_trace_native: ompt_set_trace_native_t = c"ompt_set_trace_native";
-    // Not called: the trace says which entry points a device has.
+    // Not called: the trace lists which entry points a device has.
     get_buffer_limits: ompt_get_buffer_limits_t = c"ompt_get_buffer_limits";
     start_trace: ompt_start_trace_t = c"ompt_start_trace";
     pause_trace: ompt_pause_trace_t = c"ompt_pause_trace";
@@ -76,11 +76,11 @@ mod tests {
 
     #[test]
     fn binds_what_the_lookup_answers() {
-        // SAFETY: `some` is a lookup like a runtime's, and nothing calls what it answers.
+        // SAFETY: `some` is a lookup function like a runtime's, and the functions that it returns are not called.
         let bound = unsafe { EntryPoints::bind(Some(some)) };
         let names = ["ompt_start_trace", "ompt_pause_trace", "ompt_flush_trace", "ompt_stop_trace"];
         assert_eq!(bound.names(), names);
-        // SAFETY: no lookup is allowed too.
+        // SAFETY: no lookup function is valid, too.
         assert!(unsafe { EntryPoints::bind(None) }.names().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A device traced by the standard's own interface: set up with whatever entry points there are.
+//! Traces a device with the standard's own interface, using whatever entry points are available.
 
 mod entry_points;
 mod record;
@@ -18,21 +18,20 @@ use entry_points::EntryPoints;
 use record::{native_record, ompt_record};
 use scrap::SCRAP;
 
-/// The kinds of records that are asked for, each under both of its numbers: a runtime may know one of them only.
+/// The kinds of records to request, each under both of its numbers, because a runtime may know only one of them.
 ///
-/// Records of target regions are not asked for. AMD's runtime gives them no times, and writes them on a thread without a
-/// task through a null pointer. The host's callbacks have their times.
+/// Records of target regions are not requested. AMD's runtime does not give them times, and on a thread without a task,
+/// it writes them through a null pointer. The host's callbacks provide their times.
 const KINDS: &[[ompt_callbacks_t; 2]] = &[
     [ompt_callback_target_data_op_emi, ompt_callback_target_data_op],
     [ompt_callback_target_submit_emi, ompt_callback_target_submit],
 ];
-/// The native records that are asked for: all.
+/// The native records to request: all.
 const ALL_NATIVE: c_int = 0xff;
-/// No record is shorter.
+/// Minimum size of a record in bytes.
 const MIN_RECORD_BYTES: usize = 8;
 
-/// The taker of what devices give back. A runtime passes no data of the tool's to its callbacks, so there is one in a
-/// process.
+/// The receiver of completed buffers. A runtime passes no user data to its callbacks, so there is one per process.
 static SOURCE: OnceLock<&'static dyn BufferSource> = OnceLock::new();
 
 /// A device that a runtime has announced, traced by the runtime's own entry points.
@@ -49,7 +48,7 @@ unsafe impl Send for OmptTracer {}
 unsafe impl Sync for OmptTracer {}
 
 impl OmptTracer {
-    /// A device of a callback `device_initialize`.
+    /// A tracer for the device of a `device_initialize` callback.
     ///
     /// # Safety
     /// Like [`crate::tracer_of`].
@@ -70,7 +69,7 @@ impl OmptTracer {
         self.entry_points.get_record_native.is_some() && self.entry_points.get_record_abstract.is_some()
     }
 
-    /// The first format that the device grants.
+    /// Chooses the first format that the device supports.
     fn choose_format(&self, setup: &mut Setup) -> Option<Format> {
         if self.gives_ompt() && self.grants_ompt(setup) {
             return Some(Format::Ompt);
@@ -81,7 +80,7 @@ impl OmptTracer {
         None
     }
 
-    /// Asks for standard records, kind by kind. A device without the entry point is taken to trace what it can.
+    /// Requests standard records, kind by kind. A device without the entry point is assumed to trace what it can.
     fn grants_ompt(&self, setup: &mut Setup) -> bool {
         const ENABLE: u32 = 1;
         let Some(set_trace_ompt) = self.entry_points.set_trace_ompt else {
@@ -119,10 +118,10 @@ impl OmptTracer {
         result >= ompt_set_sometimes
     }
 
-    /// The record at a cursor.
+    /// The record at a cursor position.
     ///
     /// # Safety
-    /// The runtime gave buffer and cursor for this device.
+    /// The runtime passed the buffer and the cursor for this device.
     unsafe fn record(
         &self,
         buffer: *mut ompt_buffer_t,
@@ -149,7 +148,7 @@ impl OmptTracer {
                 if record.is_null() {
                     return Err(Problem::NullRecord);
                 }
-                // SAFETY: a native record that the runtime gave.
+                // SAFETY: a native record from the runtime.
                 let record = unsafe { describe(record) };
                 native_record(record as usize, host_op_id)
             }
@@ -212,8 +211,8 @@ impl DeviceTracer for OmptTracer {
         }
     }
 
-    /// AMD's runtime returns from a flush before the last records are delivered. Its one thread delivers those of all devices, one
-    /// flush after the other.
+    /// AMD's runtime returns from a flush before the last records are delivered. Its single delivery thread handles the
+    /// flushes of all devices one after the other.
     fn flush(&self) {
         if let Some(flush_trace) = self.entry_points.flush_trace {
             // SAFETY: an entry point of this device (`new`).
@@ -234,7 +233,7 @@ impl DeviceTracer for OmptTracer {
         Some(unsafe { get(self.handle) })
     }
 
-    /// Some runtimes answer 0 where they do not know.
+    /// Some runtimes return 0 if they cannot translate.
     fn translate(&self, time: u64) -> Option<f64> {
         let translate = self.entry_points.translate_time?;
         // SAFETY: an entry point of this device (`new`).
@@ -259,7 +258,7 @@ impl DeviceTracer for OmptTracer {
         let most = (bytes / MIN_RECORD_BYTES) as u64;
         let (mut cursor, mut seen, mut taken) = (completion.begin, 0, 0);
         while seen < most {
-            // SAFETY: by this function's contract, and the cursor is the first or one that `advance` gave.
+            // SAFETY: by this function's contract; the cursor is the first one or was set by `advance`.
             match unsafe { self.record(buffer, cursor, readable) } {
                 Ok(record) => {
                     taken += 1;
@@ -269,7 +268,7 @@ impl DeviceTracer for OmptTracer {
             }
             seen += 1;
             let mut next = cursor;
-            // SAFETY: an entry point of this device (`new`), with what the runtime gave for it.
+            // SAFETY: an entry point of this device (`new`), with arguments that the runtime passed for it.
             if unsafe { advance(self.handle, buffer, bytes, cursor, &mut next) } == 0 {
                 return taken;
             }
@@ -285,7 +284,7 @@ impl DeviceTracer for OmptTracer {
     }
 }
 
-/// AMD's runtime drops the records in buffers that are not full where its user wants that.
+/// A problem text if the user has configured AMD's runtime so that it drops the records in buffers that are not full.
 fn no_flush_at_end() -> Option<String> {
     const VARIABLE: &str = "LIBOMPTARGET_OMPT_FLUSH_ON_SHUTDOWN";
     let value = std::env::var(VARIABLE).ok()?;
@@ -297,8 +296,8 @@ fn no_flush_at_end() -> Option<String> {
     })
 }
 
-/// A device wants a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, also in a child and after the end of a session. AMD's
-/// runtime writes through the null pointer where it gets none.
+/// A device requests a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, even in a forked child and after the end of
+/// a session, because AMD's runtime would otherwise write through a null pointer.
 unsafe extern "C" fn request(device_num: c_int, buffer: *mut *mut ompt_buffer_t, bytes: *mut usize) {
     if buffer.is_null() || bytes.is_null() {
         return;
@@ -312,7 +311,7 @@ unsafe extern "C" fn request(device_num: c_int, buffer: *mut *mut ompt_buffer_t,
     }
 }
 
-/// A device gives a buffer back, or a part of what is in it (OpenMP 5.2, 19.5.2.24).
+/// A device returns a buffer, or a part of its content (OpenMP 5.2, 19.5.2.24).
 unsafe extern "C" fn complete(
     device_num: c_int,
     buffer: *mut ompt_buffer_t,
@@ -326,12 +325,12 @@ unsafe extern "C" fn complete(
     let completion =
         Completion { device_num, buffer: buffer as usize, bytes, begin, is_returned: buffer_owned != 0 };
     if let Some(source) = SOURCE.get() {
-        // SAFETY: the arguments of this call, in which the runtime lets the tool read the records.
+        // SAFETY: the arguments of this call, during which the runtime permits reading the records.
         unsafe { source.complete(&completion) };
     }
 }
 
-/// The answer to a request, as the specification spells it.
+/// The result of a request, as named in the specification.
 fn answer(result: ompt_set_result_t) -> String {
     result.name().map_or_else(|| result.0.to_string(), str::to_owned)
 }
@@ -342,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    /// As where no session goes on.
+    /// As if no session were in progress.
     #[test]
     fn a_request_gets_a_buffer_also_where_there_is_no_source() {
         let ask = || {
@@ -356,10 +355,10 @@ mod tests {
         };
         let buffers: Vec<_> = (0..1000).map(|_| ask()).collect();
         for buffer in buffers {
-            // SAFETY: nothing of it is read.
+            // SAFETY: the buffer is not read.
             unsafe { complete(0, buffer, 112, buffer as u64, 1) };
         }
-        // SAFETY: a place that cannot be written is none to write to.
+        // SAFETY: null pointers are not written to.
         unsafe { request(0, ptr::null_mut(), ptr::null_mut()) };
     }
 }

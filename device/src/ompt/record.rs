@@ -1,4 +1,4 @@
-//! Records taken out of a buffer: nothing in them is trusted.
+//! Reads records from a buffer; nothing in them is trusted.
 
 use std::ffi::c_char;
 use std::mem::{offset_of, size_of};
@@ -12,12 +12,12 @@ use crate::record::{DataOp, Record, Work};
 
 /// Bytes of `ompt_record_ompt_t` before its union.
 const HEAD_BYTES: usize = offset_of!(ompt_record_ompt_t, record);
-/// Bytes of the union: those of its largest member.
+/// Size of the union in bytes.
 const MAX_BYTES: usize = size_of::<ompt_any_record_ompt_t>();
-/// The longest name of a native record's type that is kept.
+/// Maximum length of the type name of a native record, in bytes.
 const MAX_NAME: usize = 128;
 
-/// The size of the union's member for a type; that of the whole union for types that are not known.
+/// The size of the union's member for a type; the size of the whole union for unknown types.
 fn member_bytes(kind: ompt_callbacks_t) -> usize {
     match kind {
         ompt::ompt_callback_thread_begin => size_of::<ompt_record_thread_begin_t>(),
@@ -60,19 +60,20 @@ fn member_bytes(kind: ompt_callbacks_t) -> usize {
     }
 }
 
-/// Copies `bytes` from `address`: as it is where that lies in a buffer of ours, `readable`, else by the kernel.
+/// Copies `bytes` from `address`: directly if they are in `readable`, a buffer of ours, otherwise with the kernel's
+/// help.
 fn copy(address: usize, bytes: &mut [u8], readable: &Range<usize>) -> bool {
     let end = address.checked_add(bytes.len());
     if address < readable.start || end.is_none_or(|end| end > readable.end) {
         return memory::copy(address, bytes);
     }
-    // SAFETY: the bytes lie in a buffer that is never unmapped, and may hold anything. The device is done with this part of
-    // it: it said so by the completion.
+    // SAFETY: the bytes are in a buffer that is never unmapped, and may have any value. By the completion, the device
+    // no longer uses this part.
     unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
     true
 }
 
-/// The word at `at`, less where bytes are missing.
+/// The word at `at`; missing bytes are 0.
 fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     let part = &bytes[at..bytes.len().min(at + 8)];
@@ -80,7 +81,8 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// The standard record at `address` (`ompt_record_ompt_t`; OpenMP 5.2, 19.4.3.4), of which no more is read than its type has.
+/// The standard record at `address` (`ompt_record_ompt_t`; OpenMP 5.2, 19.4.3.4). Reads no more bytes than its type
+/// has.
 pub(crate) fn ompt_record(address: usize, readable: &Range<usize>) -> Result<Record, Problem> {
     const TIME: usize = offset_of!(ompt_record_ompt_t, time);
     const THREAD: usize = offset_of!(ompt_record_ompt_t, thread_id);
@@ -98,7 +100,7 @@ pub(crate) fn ompt_record(address: usize, readable: &Range<usize>) -> Result<Rec
     let mut len = member_bytes(kind);
     let place = address.saturating_add(HEAD_BYTES);
     if !copy(place, &mut member[..len], readable) {
-        // A type that is not known may be shorter.
+        // A record of unknown type may be shorter.
         match kind.name() {
             Some(_) => return Err(Problem::UnreadableRecord),
             None => len = 0,
@@ -123,7 +125,7 @@ pub(crate) fn ompt_record(address: usize, readable: &Range<usize>) -> Result<Rec
     })
 }
 
-/// Out of an `ompt_record_target_kernel_t`: the operation, its end, and what it was.
+/// From an `ompt_record_target_kernel_t`: the operation, its end, and its description.
 fn kernel(member: &[u8]) -> (ompt_id_t, ompt_device_time_t, Work) {
     type Kernel = ompt_record_target_kernel_t;
     let work = Work::Kernel {
@@ -135,7 +137,7 @@ fn kernel(member: &[u8]) -> (ompt_id_t, ompt_device_time_t, Work) {
     (host_op_id, word(member, offset_of!(Kernel, end_time)), work)
 }
 
-/// Out of an `ompt_record_target_data_op_t`: the same.
+/// From an `ompt_record_target_data_op_t`: the same.
 fn data_op(member: &[u8]) -> (ompt_id_t, ompt_device_time_t, Work) {
     type Op = ompt_record_target_data_op_t;
     let work = Work::of_data_op(DataOp {
@@ -151,7 +153,8 @@ fn data_op(member: &[u8]) -> (ompt_id_t, ompt_device_time_t, Work) {
     (host_op_id, word(member, offset_of!(Op, end_time)), work)
 }
 
-/// The abstract record at `address`: what `ompt_get_record_abstract` returns for a native one (OpenMP 5.2, 19.4.3.3).
+/// The abstract record at `address`: the result of `ompt_get_record_abstract` for a native record (OpenMP 5.2,
+/// 19.4.3.3).
 pub(crate) fn native_record(address: usize, host_op_id: ompt_id_t) -> Result<Record, Problem> {
     const BYTES: usize = size_of::<ompt_record_abstract_t>();
     const TYPE: usize = offset_of!(ompt_record_abstract_t, r#type);
@@ -184,7 +187,7 @@ pub(crate) fn native_record(address: usize, host_op_id: ompt_id_t) -> Result<Rec
 mod tests {
     use super::*;
 
-    /// A record that ends where the mapping ends, so that one byte more would be a fault.
+    /// The record ends at the end of the mapping, so that reading one byte more would fault.
     #[test]
     fn reads_no_more_than_the_type_has() {
         let kernel = ompt_record_ompt_t {
@@ -203,7 +206,7 @@ mod tests {
         };
         let bytes = HEAD_BYTES + size_of::<ompt_record_target_kernel_t>();
         let mut buffer = vec![0_u64; bytes / 8];
-        // SAFETY: the record is longer than what is copied of it, and the buffer just as long.
+        // SAFETY: the record is at least as long as the copied bytes, and the buffer is as long as these.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 (&raw const kernel).cast(),

@@ -1,29 +1,29 @@
-//! Memory for records that nobody will read: what a device gets where no buffer is left.
+//! Memory for records that are never read, for devices that request a buffer when none is left.
 //!
-//! It takes no lock and asks the system for nothing, since requests come from forked children and ending processes, too.
+//! Does not lock or make system calls, because requests also come from forked children and ending processes.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Bytes of a place.
+/// Size of a place in bytes.
 const BYTES: usize = 4 << 10;
 /// The places, one for each bit of a word.
 const PLACES: usize = u64::BITS as usize;
 
-/// The memory of this process. Where no device writes to it, the kernel gives none.
+/// The memory of this process. It takes no physical memory unless a device writes to it.
 pub(super) static SCRAP: Scrap = Scrap::new();
 
-/// Memory in places that devices take.
+/// Memory divided into places for devices.
 #[repr(C, align(4096))]
 pub(super) struct Scrap {
     memory: UnsafeCell<[[u8; BYTES]; PLACES]>,
-    /// The places that devices have.
+    /// Bit set of the places in use.
     taken: AtomicU64,
-    /// The requests for which no place was free.
+    /// Number of requests when no place was free.
     shared: AtomicUsize,
 }
 
-// SAFETY: only devices read and write the memory. Where two share a place, both lose only records that are lost already.
+// SAFETY: only devices read and write the memory. If two share a place, only records are affected that are lost anyway.
 unsafe impl Sync for Scrap {}
 
 impl Scrap {
@@ -35,10 +35,10 @@ impl Scrap {
         }
     }
 
-    /// A place and its size: a free one, else one that another device has.
+    /// Address and size of a place: a free one, else one that another device is using.
     pub(super) fn lend(&self) -> (usize, usize) {
         let with_next = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
-        // Relaxed, here and below: nothing else is read by it.
+        // Relaxed, here and below: orders no other accesses.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         let place = match self.taken.fetch_update(success, failure, with_next) {
             Ok(taken) => taken.trailing_ones() as usize,
@@ -47,7 +47,7 @@ impl Scrap {
         (self.memory.get() as usize + place * BYTES, BYTES)
     }
 
-    /// Whether a completion is of such a place: it is for nobody.
+    /// Whether a completion is for one of these places, so that it should be ignored.
     pub(super) fn completes(&self, buffer: usize, is_returned: bool) -> bool {
         let offset = buffer.wrapping_sub(self.memory.get() as usize);
         let is_here = offset < PLACES * BYTES;

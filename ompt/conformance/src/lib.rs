@@ -1,10 +1,9 @@
 //! `libomptconformance.so`: an OMPT tool that checks what an OpenMP runtime reports against the specification (OpenMP
-//! 5.2, chapter 19). It checks nesting, identities of tasks and regions, frames, code addresses, and that ends come
-//! once.
+//! 5.2, chapter 19): nesting, ids of tasks and regions, frames, code addresses, and that each end is reported once.
 //!
-//! Any runtime loads it: `OMP_TOOL_LIBRARIES=libomptconformance.so ./program`. At the program's end it writes a
-//! report to stderr, or to the file that `OMPT_CONFORMANCE_OUTPUT` names. The report says how many events came. For
-//! each rule of [`rule`] that was broken it says how often, with the first example.
+//! Any runtime can load it: `OMP_TOOL_LIBRARIES=libomptconformance.so ./program`. At the end of the program, it writes
+//! a report to stderr, or to the file named by `OMPT_CONFORMANCE_OUTPUT`. The report contains the number of events and,
+//! for each violated rule of [`rule`], the number of violations with the first example.
 
 #![allow(non_upper_case_globals, reason = "the numbers are those of OMPT's header")]
 
@@ -28,13 +27,13 @@ struct EntryPoints {
 }
 
 static ENTRY_POINTS: OnceLock<EntryPoints> = OnceLock::new();
-/// Where the module that holds the runtime is loaded.
+/// Address of the module that contains the runtime.
 static RUNTIME: OnceLock<usize> = OnceLock::new();
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 static CREATED: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
-/// Something that a thread has begun and not ended.
+/// A region, task or mutex that a thread has begun and not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Parallel,
@@ -44,14 +43,14 @@ enum Open {
     Wait(u32),
     Work(u32),
     Masked,
-    /// An acquisition, by its wait id.
+    /// A mutex, by its kind and wait id.
     Mutex(u32, u64),
 }
 
-/// How deep constructs may nest on a thread and still be checked.
+/// Maximum nesting depth per thread for which constructs are checked.
 const MAX_DEPTH: usize = 256;
 
-/// The things that a thread has begun and not ended, each with its task. It has no destructor, which would run before the
+/// What a thread has begun and not ended, each with its task. The stack has no destructor, which would run before the
 /// last events of its thread.
 struct Stack {
     depth: Cell<usize>,
@@ -67,14 +66,14 @@ impl Stack {
         self.depth.set(depth + 1);
     }
 
-    /// Takes away the one that began last. Beyond [`MAX_DEPTH`] that is not known: `or`.
+    /// Removes the innermost one. Beyond [`MAX_DEPTH`] it is unknown, and `or` is returned.
     fn pop(&self, or: (Open, usize)) -> Option<(Open, usize)> {
         let depth = self.depth.get().checked_sub(1)?;
         self.depth.set(depth);
         Some(self.open.get(depth).map_or(or, Cell::get))
     }
 
-    /// The one that began last and has not ended.
+    /// The innermost one.
     fn last(&self) -> Option<(Open, usize)> {
         let depth = self.depth.get().checked_sub(1)?;
         self.open.get(depth).map(Cell::get)
@@ -88,7 +87,7 @@ thread_local! {
     };
 }
 
-/// A number that no other task, region or thread has.
+/// A unique number for a task, region or thread.
 fn mark() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
@@ -141,7 +140,7 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
     check(Rule::TaskBegins, value(task) != 0, || format!("{name}: the task is unknown"));
     let (mut current, mut region) = (ptr::null_mut(), ptr::null_mut());
     let (mut number, mut size, mut same_region) = (-1, -1, ptr::null_mut());
-    // SAFETY: places for what is asked, NULL for what is not.
+    // SAFETY: valid pointers for the requested values, NULL for the others.
     let (has_task, has_region) = unsafe {
         (
             (entry_points.task_info)(
@@ -176,7 +175,7 @@ fn check_code(name: &str, code: *const c_void) {
     check(Rule::CodeOfProgram, RUNTIME.get() != Some(&module), || format!("{name}: {code:p}"));
 }
 
-/// Where the module of an address is loaded; 0 where it lies in none.
+/// The load address of the module that contains `address`; 0 if there is none.
 fn module_of(address: *const c_void) -> usize {
     // SAFETY: all zeros is a value of this structure, and any address may be asked about.
     unsafe {
@@ -275,7 +274,7 @@ unsafe extern "C" fn task_create(
     code: *const c_void,
 ) {
     if flags as u32 & ompt_task_initial.0 != 0 {
-        // Runtimes of OpenMP 5.0 report the initial task so.
+        // Runtimes of OpenMP 5.0 report the initial task like this.
         event("task_create");
         set(new, mark());
         return;
@@ -305,7 +304,7 @@ unsafe extern "C" fn task_schedule(
     }
     if let Some(entry_points) = ENTRY_POINTS.get() {
         let mut current = ptr::null_mut();
-        // SAFETY: a place for the task's data, NULL for what is not asked.
+        // SAFETY: a valid pointer for the task's data, NULL for the other values.
         unsafe {
             (entry_points.task_info)(
                 0,
@@ -330,7 +329,7 @@ unsafe extern "C" fn task_schedule(
                 set(prior, 0);
             }
         }
-        // An untied task may go on elsewhere: what it began is then open on another thread.
+        // An untied task may continue on another thread, where its constructs are then open.
         ompt_task_yield | ompt_task_switch => begin(Open::Task, next),
         _ => {}
     }
@@ -403,7 +402,7 @@ unsafe extern "C" fn masked(
     }
 }
 
-/// Whether a thread that asks for a mutex of that kind goes on without it where another has it.
+/// Whether a thread that requests a mutex of this kind continues without it if another thread holds it.
 fn is_test(kind: ompt_mutex_t) -> bool {
     matches!(kind, ompt_mutex_test_lock | ompt_mutex_test_nest_lock)
 }
@@ -432,7 +431,7 @@ unsafe extern "C" fn mutex_acquired(kind: ompt_mutex_t, wait_id: ompt_wait_id_t,
 unsafe extern "C" fn nest_lock(endpoint: ompt_scope_endpoint_t, wait_id: ompt_wait_id_t, _: *const c_void) {
     event("nest_lock");
     if endpoint == ompt_scope_begin {
-        // A test of a lock was not begun.
+        // Testing a lock does not begin a wait.
         STACK.with(|stack| {
             if matches!(stack.last(), Some((Open::Mutex(_, id), _)) if id == wait_id) {
                 stack.depth.set(stack.depth.get() - 1);
@@ -451,12 +450,12 @@ unsafe extern "C" fn dispatch(
 }
 
 unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, _: c_int, _: *mut ompt_data_t) -> c_int {
-    /// An entry point as its own type has it.
+    /// Looks up an entry point with its own type.
     macro_rules! entry_point {
         ($name:literal as $type:ty) => {
             // SAFETY: the runtime's own lookup.
             match unsafe { lookup($name.as_ptr()) } {
-                // SAFETY: the specification gives this type to this name.
+                // SAFETY: the specification defines this type for the name.
                 Some(function) => unsafe { core::mem::transmute::<ompt_interface_fn_t, $type>(function) },
                 None => return 0,
             }
@@ -510,12 +509,12 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
         None => std::io::stderr().write_all(report.as_bytes()),
     };
     if let Err(error) = written {
-        // Nothing else is left to say it to.
+        // There is no other way to report this.
         let _ = writeln!(std::io::stderr(), "ompt-conformance: the report cannot be written: {error}");
     }
 }
 
-/// Found by the runtime (OpenMP 5.2, 19.3.1).
+/// Called by the runtime (OpenMP 5.2, 19.3.1).
 #[unsafe(no_mangle)]
 extern "C" fn ompt_start_tool(_: c_uint, _: *const c_char) -> *mut ompt_start_tool_result_t {
     static mut RESULT: ompt_start_tool_result_t = ompt_start_tool_result_t {

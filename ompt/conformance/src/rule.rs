@@ -1,4 +1,4 @@
-//! The rules of the specification that are checked, and what broke them.
+//! The rules of the specification that are checked, and their violations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +36,7 @@ rules! {
 static BROKEN: [AtomicU64; RULES.len()] = [const { AtomicU64::new(0) }; RULES.len()];
 static EXAMPLES: Mutex<[Option<String>; RULES.len()]> = Mutex::new([const { None }; RULES.len()]);
 
-/// Counts that `rule` was broken, unless `kept`; the first example is kept.
+/// Counts a violation of `rule` unless `kept`; stores the first example.
 #[inline]
 pub(crate) fn check(rule: Rule, kept: bool, example: impl FnOnce() -> String) {
     // Relaxed: only sums are needed.
@@ -45,7 +45,7 @@ pub(crate) fn check(rule: Rule, kept: bool, example: impl FnOnce() -> String) {
     }
 }
 
-/// How often a rule was broken, and the lines that say which.
+/// The number of violations, and the report's lines.
 pub(crate) fn report() -> (u64, String) {
     let examples = EXAMPLES.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut all, mut lines) = (0, String::new());

@@ -1,4 +1,4 @@
-//! The table of runtimes. A runtime that becomes known is a row here.
+//! The table of runtimes. To support another runtime, add a row.
 
 use crate::runtime::{Fault, InstallFolder, Runtime, Vendor};
 
@@ -15,13 +15,14 @@ const FAULTS_OF_LLVM: &[Fault] = &[
     Fault::FlushesBufferOnce,
 ];
 
-/// Measured on LLVM 19 with two threads that get chunks of 1 to 600 ns: 390 to 480 where nothing else runs, more where it does.
+/// Measured with LLVM 19 and two threads that get chunks of 1 to 600 ns: 390 to 480 ns on an idle machine, more on a
+/// busy one.
 const CHUNK_COST_OF_LIBOMP: u64 = 450;
 
-/// Measured on LLVM 19 in programs whose threads do nothing else between two creations: 60 to 72.
+/// Measured with LLVM 19 in programs whose threads do nothing else between two creations: 60 to 72 ns.
 const TASK_CREATION_OF_LIBOMP: Option<u64> = Some(80);
 
-/// A runtime of which nothing is known.
+/// A runtime about which nothing is known.
 const UNKNOWN: Runtime = Runtime {
     vendor: Vendor::Reference,
     name: "",
@@ -41,7 +42,7 @@ const fn folder(root: &'static str, prefix: &'static str, inside: &'static str) 
     InstallFolder { root, prefix, inside }
 }
 
-/// All runtimes. Where one takes the place of another, the first that is installed does.
+/// All runtimes. If a runtime can replace another, the first installed one in this order is used.
 pub static RUNTIMES: &[Runtime] = &[
     Runtime {
         vendor: Vendor::Llvm,
@@ -81,9 +82,9 @@ pub static RUNTIMES: &[Runtime] = &[
         vendor: Vendor::Gnu,
         name: "GCC",
         libraries: &["libgomp"],
-        // What `libomptgomp.so` says for it.
+        // As reported by `libomptgomp.so`.
         version: Some("libgomp"),
-        // Measured on GCC 12, with two threads: 80 to 170.
+        // Measured with GCC 12 and two threads: 80 to 170 ns.
         chunk_cost_ns: 120,
         without_interface: "; `omptrace record` provides one with libomptgomp.so",
         ..UNKNOWN

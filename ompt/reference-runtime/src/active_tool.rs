@@ -1,4 +1,4 @@
-//! The tool that is active, and its end (OpenMP 5.2, 19.3).
+//! The active tool, and its finalization (OpenMP 5.2, 19.3).
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use super::dialect::Dialect;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// In the process itself: linked to the program, or preloaded.
+    /// In the process: linked with the program, or preloaded.
     AddressSpace,
     /// In a library of `OMP_TOOL_LIBRARIES`.
     Library(PathBuf),
@@ -22,7 +22,7 @@ pub enum Place {
 /// The active tool.
 pub(super) static ACTIVE: Mutex<Option<Tool>> = Mutex::new(None);
 
-/// A tool that wants to be used.
+/// A tool that wants to be active.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) place: Place,
@@ -30,11 +30,11 @@ pub(super) struct Tool {
     pub(super) result: *mut ompt_start_tool_result_t,
 }
 
-// SAFETY: the result belongs to the tool, and the specification wants it to be usable from any thread. The mutex around
-// the only instance lets one thread finalize.
+// SAFETY: the result belongs to the tool, and the specification requires that it can be used on any thread. The mutex
+// around the only instance lets only one thread finalize it.
 unsafe impl Send for Tool {}
 
-/// The library of a tool that was finalized: dropping it closes the library, so no callback may follow.
+/// The library of a finalized tool: dropping it closes the library, so no callback may follow.
 #[derive(Debug)]
 pub struct Finalized {
     _library: Library,
@@ -42,9 +42,9 @@ pub struct Finalized {
 
 /// Finalizes the active tool, once.
 pub fn finalize() -> Option<Finalized> {
-    // Out of the lock first: the tool may ask to be finalized while it is.
+    // Remove it from the lock first: the tool may request its finalization during this.
     let tool = ACTIVE.lock().expect("no thread panics with it").take()?;
-    // SAFETY: as in `initialize`, which saw that it is not NULL.
+    // SAFETY: as in `initialize`, which checked that it is not NULL.
     if let Some(finalize) = unsafe { (*tool.result).finalize } {
         // SAFETY: the tool's own function, and its result.
         unsafe { Dialect::current().finalize(finalize, tool.result) };

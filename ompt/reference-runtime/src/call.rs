@@ -17,15 +17,16 @@ use super::dialect::Dialect;
 /// }
 /// ```
 ///
-/// into a variant of [`Call`] with these fields. It makes the call of the callback with that name, the line that reports
-/// the call, and a generator.
+/// into a variant of [`Call`] with these fields, the code that calls the callback, the line that reports the call, and
+/// a generator.
 macro_rules! calls {
     ($(
         $Variant:ident = $name:literal $signature:path { $($argument:ident: $kind:ty),* $(,)? }
     )*) => {
         /// One call of a callback, with its arguments under the specification's names.
         ///
-        /// The tool may read whatever arguments point to: arrays have as many elements as the count beside them says.
+        /// The tool may read whatever arguments point to: arrays must have at least as many elements as their counts
+        /// say.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[allow(missing_docs, reason = "each is the callback of its name, with the arguments of the specification")]
@@ -41,17 +42,17 @@ macro_rules! calls {
                 }
             }
 
-            /// Calls the tool: what was called, and what a callback that returns something returned. `None` when the
-            /// tool has not registered the callback.
+            /// Calls the tool. Returns the line for the call, and the callback's return value if it has one; `None` if
+            /// the tool has not registered the callback.
             pub(super) fn make(&self, slots: &Slots) -> Option<(Line, i32)> {
                 match self {
                     $(Call::$Variant { $($argument),* } => {
                         let callback = callback_table::callback($name)?;
                         $(let $argument = $argument.place(slots);)*
-                        // SAFETY: the tool registered a function of this signature under the number of this name. The
-                        // drafts' have the same arguments, or the first of them.
+                        // SAFETY: the tool registered a function with this signature under the number of this name. In
+                        // the drafts, it has the same parameters, or the first of them.
                         let callback: $signature = unsafe { std::mem::transmute(callback) };
-                        // SAFETY: whoever wrote the script keeps what `Call` demands; the rest is in memory.
+                        // SAFETY: the script's author guarantees what `Call` requires; everything else is in memory.
                         let returned = unsafe { callback($(Parameter::from_word($argument.word())),*) };
                         let mut line = Line::new();
                         line.insert("event".into(), $name.into());
@@ -62,14 +63,14 @@ macro_rules! calls {
                 }
             }
 
-            /// The highest slot that it names.
+            /// The highest slot that the call uses.
             pub(super) fn highest_slot(&self) -> Option<u32> {
                 match self {
                     $(Call::$Variant { $($argument),* } => [$($argument.highest_slot()),*].into_iter().flatten().max(),)*
                 }
             }
 
-            /// Adds `distance` to the slots that it names.
+            /// Adds `distance` to the slots that the call uses.
             #[cfg(feature = "generate")]
             pub(super) fn move_slots(&mut self, distance: u32) {
                 match self {
@@ -79,7 +80,7 @@ macro_rules! calls {
                 }
             }
 
-            /// Any call of each callback, whatever its arguments point to.
+            /// Generates any call of each callback, with arbitrary pointed-to values.
             #[cfg(feature = "generate")]
             pub(super) fn any_of_each() -> Vec<BoxedStrategy<Call>> {
                 vec![$(
@@ -92,7 +93,7 @@ macro_rules! calls {
     };
 }
 
-/// The type that callbacks return: nothing, but for one.
+/// The return type of callbacks: nothing, except for one.
 trait Returned {
     fn number(self) -> i32;
 }

@@ -1,4 +1,4 @@
-//! The callbacks that the tool registered, and which it may (OpenMP 5.2, 19.6.1.3).
+//! The callbacks that the tool has registered, and those that it may register (OpenMP 5.2, 19.6.1.3).
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -9,18 +9,18 @@ use ompt_sys::*;
 
 use super::dialect::Dialect;
 
-/// Callbacks have numbers from 1 on.
+/// Greater than any callback's number; the numbers start at 1.
 pub(super) const NUMBERS: usize = 38;
 
-/// The functions that the tool registered, by number. Relaxed: this runtime starts no thread before `initialize` returns, so
-/// every thread sees the callbacks and the tool's other data.
+/// The functions that the tool has registered, by number. Relaxed: this runtime starts no thread before `initialize`
+/// returns, so every thread sees the callbacks and the tool's other data.
 pub(super) static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
 
-/// The answers of `ompt_set_callback`, by number; set before any tool asks.
+/// The results of `ompt_set_callback`, by number; set before a tool calls it.
 pub(super) static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
 
-/// Lets `ompt_set_callback` answer what a script says.
+/// Sets the results of `ompt_set_callback` that a script requests.
 ///
 /// # Errors
 /// The name of a callback that does not exist.
@@ -40,19 +40,19 @@ pub(super) fn grant(grants: &BTreeMap<String, u32>) -> Result<(), String> {
     Ok(())
 }
 
-/// The callback that the tool registered under the number of `name`.
+/// The function that the tool has registered for the callback with this name.
 pub(super) fn callback(name: &str) -> Option<ompt_callback_t> {
     callback_of_number(Dialect::current().number(name)?)
 }
 
-/// The callback that the tool registered under that number.
+/// The function that the tool has registered for this number.
 pub(super) fn callback_of_number(number: u32) -> Option<ompt_callback_t> {
     let callback = CALLBACKS.get(number as usize)?.load(Ordering::Relaxed);
-    // SAFETY: of the size of such an option, and only `set_callback` stores it, from one.
+    // SAFETY: of the same size as such an option, and stored only by `set_callback`, from one.
     unsafe { std::mem::transmute::<*mut c_void, Option<ompt_callback_t>>(callback) }
 }
 
-/// Forgets what a former tool registered.
+/// Removes what a previous tool has registered.
 pub(super) fn forget_callbacks() {
     for callback in &CALLBACKS {
         callback.store(ptr::null_mut(), Ordering::Relaxed);

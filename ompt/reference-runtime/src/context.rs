@@ -1,4 +1,4 @@
-//! The state of a thread, as far as the calls it made show it: for the entry points that ask.
+//! The state of a thread according to its calls, for the entry points that query it.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -16,9 +16,9 @@ thread_local! {
 /// The calling thread.
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// From its `thread_begin`; NULL before it and after `thread_end`.
+    /// Set by `thread_begin`; NULL before it and after `thread_end`.
     pub(super) data: *mut ompt_data_t,
-    /// The implicit tasks it is in, the innermost last.
+    /// The implicit tasks that the thread is in, the innermost last.
     tasks: Vec<Task>,
     waits_for: Option<ompt_wait_id_t>,
 }
@@ -39,12 +39,12 @@ pub(super) struct Task {
     pub(super) flags: c_int,
 }
 
-/// Asks about the calling thread.
+/// Queries the calling thread's state.
 pub(super) fn with<T>(question: impl FnOnce(&Thread) -> T) -> T {
     THREAD.with_borrow(question)
 }
 
-/// Notes what begins with a call, before it is made.
+/// Updates the state for what a call begins, before it is made.
 pub(super) fn enter(call: &Call, slots: &Slots) {
     THREAD.with_borrow_mut(|thread| match *call {
         Call::ThreadBegin { thread_data, .. } => thread.data = slots.pointer(thread_data.0),
@@ -64,7 +64,7 @@ pub(super) fn enter(call: &Call, slots: &Slots) {
     });
 }
 
-/// Notes what ended with a call, after it was made.
+/// Updates the state for what a call ended, after it was made.
 pub(super) fn leave(call: &Call, slots: &Slots) {
     THREAD.with_borrow_mut(|thread| match *call {
         Call::ThreadEnd { .. } => thread.data = ptr::null_mut(),
@@ -82,7 +82,7 @@ pub(super) fn leave(call: &Call, slots: &Slots) {
 }
 
 impl Thread {
-    /// The state, and what is waited for.
+    /// The state and the wait id.
     pub(super) fn state(&self) -> (ompt_state_t, ompt_wait_id_t) {
         match self.waits_for {
             Some(wait_id) => (ompt_state_wait_mutex, wait_id),
@@ -92,7 +92,7 @@ impl Thread {
         }
     }
 
-    /// The implicit task that number of levels out; each is in a parallel region of its own.
+    /// The implicit task at this ancestor level; each is in its own parallel region.
     pub(super) fn task(&self, level: c_int) -> Option<Task> {
         let level = usize::try_from(level).ok()?;
         self.tasks.iter().rev().nth(level).copied()

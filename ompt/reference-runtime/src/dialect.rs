@@ -1,7 +1,7 @@
-//! The generations of the tools interface that the runtime speaks: OpenMP 5.x and its drafts TR7, TR6 and TR4. All start a tool
-//! by `ompt_start_tool`; what differs is here, and nowhere else.
+//! The supported generations of the tools interface: OpenMP 5.x and its drafts TR7, TR6 and TR4. All start a tool with
+//! `ompt_start_tool`; their differences are implemented only here.
 //!
-//! Numbers are those of the specifications, written down a second time: the tracer's are checked against them.
+//! The numbers are copied from the specifications, independently of the tracer's, which are checked against them.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -25,22 +25,22 @@ pub enum Dialect {
     /// A draft of November 2016.
     #[serde(rename = "TR4")]
     Tr4 = 2,
-    /// One that no specification has: OpenMP 5.x, but for the third argument of `initialize`.
+    /// A fictitious generation: OpenMP 5.x with a different third argument of `initialize`.
     #[serde(rename = "unknown")]
     Unknown = 3,
-    /// A draft of July 2018, as LLVM's development has it from September to December of that year.
+    /// The draft of July 2018, as implemented by LLVM's development version from September to December of that year.
     #[serde(rename = "TR7")]
     Tr7 = 4,
-    /// TR4 as the OMPT group's branch `tr4-stable` has it, of April 2017.
+    /// TR4 as in the branch `tr4-stable` of the OMPT group, of April 2017.
     #[serde(rename = "early TR4")]
     EarlyTr4 = 5,
 }
 
-/// The script's choice; set before any tool is searched.
+/// The script's choice; set before a tool is searched.
 static CURRENT: AtomicU8 = AtomicU8::new(Dialect::V5 as u8);
 
 impl Dialect {
-    /// The generation that this process speaks.
+    /// The generation used in this process.
     pub(super) fn current() -> Dialect {
         match CURRENT.load(Ordering::Relaxed) {
             1 => Dialect::Tr6,
@@ -52,16 +52,16 @@ impl Dialect {
         }
     }
 
-    /// From now on this process speaks it.
+    /// Makes this process use the generation.
     pub(super) fn speak(self) {
         CURRENT.store(self as u8, Ordering::Relaxed);
     }
 
-    /// The number under which a tool registers the callback of that name, without `ompt_callback_`.
+    /// The number with which a tool registers the callback with this name (without `ompt_callback_`).
     pub(super) fn number(self, name: &str) -> Option<u32> {
         const LAST_OF_DRAFTS: u32 = 30;
         const LAST_OF_TR7: u32 = 32;
-        /// The two that TR4 does not have yet.
+        /// The two callbacks that TR4 does not have yet.
         const DEVICE_LOAD: u32 = 14;
         const DEVICE_UNLOAD: u32 = 15;
 
@@ -76,7 +76,7 @@ impl Dialect {
             (Dialect::Tr7, Some(number)) => (number <= LAST_OF_TR7).then_some(number),
             (_, Some(number)) if number > LAST_OF_DRAFTS => None,
             (Dialect::Tr6, Some(number)) => Some(number),
-            // None of target regions and devices.
+            // No callbacks for target regions and devices.
             (Dialect::EarlyTr4, Some(8..=10 | 12..=15 | 22)) => None,
             (Dialect::Tr4, Some(DEVICE_LOAD | DEVICE_UNLOAD)) => None,
             (Dialect::Tr4 | Dialect::EarlyTr4, Some(number)) if number > DEVICE_UNLOAD => Some(number - 2),
@@ -84,8 +84,7 @@ impl Dialect {
         }
     }
 
-    /// The answer of `ompt_set_callback` where the script says nothing, and the least that promises calls: `always` and
-    /// `sometimes`.
+    /// The default result of `ompt_set_callback`, and the lowest result that promises calls: `always` and `sometimes`.
     pub(super) fn set_results(self) -> (u32, u32) {
         match self {
             Dialect::V5 | Dialect::Unknown => (ompt_set_always.0, ompt_set_sometimes.0),
@@ -93,7 +92,7 @@ impl Dialect {
         }
     }
 
-    /// Whether the lookup finds the entry point.
+    /// Whether the lookup function finds the entry point.
     pub(super) fn has_entry_point(self, name: &CStr) -> bool {
         let later: &[&CStr] = match self {
             Dialect::V5 | Dialect::Unknown | Dialect::Tr7 => &[],
@@ -108,7 +107,7 @@ impl Dialect {
     /// Calls a tool's `initialize` with the arguments of this generation.
     ///
     /// # Safety
-    /// `initialize` is that of `result`, which is what `ompt_start_tool` returned.
+    /// `initialize` belongs to `result`, which was returned by `ompt_start_tool`.
     pub(super) unsafe fn initialize(
         self,
         initialize: ompt_initialize_t,
@@ -117,8 +116,8 @@ impl Dialect {
     ) -> c_int {
         const INITIAL_DEVICE: c_int = 0;
 
-        // SAFETY: a tool that serves several generations gives one function, whatever its type in this one; the
-        // arguments are those that this one demands.
+        // SAFETY: a tool that supports several generations has one function, with any of their types; the arguments are
+        // those of this generation.
         unsafe {
             match self {
                 Dialect::V5 => initialize(lookup, INITIAL_DEVICE, &raw mut (*result).tool_data),
@@ -138,7 +137,7 @@ impl Dialect {
     /// Calls a tool's `finalize` with the argument of this generation.
     ///
     /// # Safety
-    /// `finalize` is that of `result`, which is what `ompt_start_tool` returned.
+    /// `finalize` belongs to `result`, which was returned by `ompt_start_tool`.
     pub(super) unsafe fn finalize(self, finalize: ompt_finalize_t, result: *mut ompt_start_tool_result_t) {
         // SAFETY: as in `initialize`.
         unsafe {
@@ -155,8 +154,8 @@ impl Dialect {
         }
     }
 
-    /// The number that OpenMP 5.x gives to what is `number` in the C type `type_name`. Bit 31 is set where this generation
-    /// has no such number.
+    /// The number in OpenMP 5.x for `number` of the C type `type_name`. Bit 31 is set if this generation does not have
+    /// this number.
     pub(super) fn number_of_today(self, type_name: &str, number: u32) -> u32 {
         const UNKNOWN: u32 = 1 << 31;
 
@@ -185,8 +184,8 @@ impl Dialect {
         !matches!(self, Dialect::V5 | Dialect::Unknown)
     }
 
-    /// Takes from the line of a call what this generation does not pass. It lies in memory or in a register all the same,
-    /// where a tool must not look for it.
+    /// Removes from a call's line what this generation does not pass. The value is still in memory or in a register,
+    /// where a tool must not read it.
     pub(super) fn forget_what_is_not_passed(self, line: &mut Line) {
         if !self.is_draft() {
             return;

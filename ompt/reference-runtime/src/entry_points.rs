@@ -1,4 +1,4 @@
-//! The entry points by which a tool asks the runtime (OpenMP 5.2, 19.6.1), on a host without devices and without places.
+//! The entry points with which a tool queries the runtime (OpenMP 5.2, 19.6.1), on a host without devices and places.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -10,10 +10,10 @@ use super::callback_table::{CALLBACKS, GRANTS, NUMBERS, callback_of_number};
 use super::dialect::Dialect;
 use super::{active_tool, context};
 
-/// Makes of these functions the one that finds them by name.
+/// Turns these functions into the lookup function.
 macro_rules! entry_points {
     ($($name:literal $function:ident: $signature:ty,)*) => {
-        /// `ompt_function_lookup_t` of the host.
+        /// The host's `ompt_function_lookup_t`.
         pub(super) unsafe extern "C" fn lookup(interface_function_name: *const c_char) -> Option<ompt_interface_fn_t> {
             // SAFETY: the specification demands a C string.
             let name = unsafe { CStr::from_ptr(interface_function_name) };
@@ -52,18 +52,18 @@ entry_points! {
     c"ompt_finalize_tool" finalize_tool: ompt_finalize_tool_t,
 }
 
-/// Writes `value` where the tool wants it; it may pass NULL.
+/// Stores `value` for the tool, which may pass NULL.
 ///
 /// # Safety
 /// `place` is NULL or can be written.
 unsafe fn answer<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller's contract.
         unsafe { place.write(value) };
     }
 }
 
-/// The value behind `current` in an enumeration of numbers and names.
+/// Returns the value after `current` in an enumeration of numbers and names.
 ///
 /// # Safety
 /// `next` and `next_name` are NULL or can be written.
@@ -77,7 +77,7 @@ unsafe fn enumerate(
     let Some((value, name)) = behind.and_then(|index| values.get(index + 1)) else {
         return 0;
     };
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     unsafe {
         answer(next, *value);
         answer(next_name, name.as_ptr());
@@ -90,21 +90,21 @@ unsafe extern "C" fn enumerate_states(
     next_state: *mut c_int,
     next_state_name: *mut *const c_char,
 ) -> c_int {
-    /// The states that [`context`] knows, behind the one that the enumeration starts with.
+    /// The states that [`context`] uses, after the start value of the enumeration.
     const STATES: &[(c_int, &CStr)] = &[
         (ompt_state_undefined.0 as c_int, c"ompt_state_undefined"),
         (ompt_state_work_serial.0 as c_int, c"ompt_state_work_serial"),
         (ompt_state_work_parallel.0 as c_int, c"ompt_state_work_parallel"),
         (ompt_state_wait_mutex.0 as c_int, c"ompt_state_wait_mutex"),
     ];
-    /// The same under the names of the drafts.
+    /// The same states with their names in the drafts.
     const STATES_OF_DRAFTS: &[(c_int, &CStr)] = &[
         (ompt_state_undefined.0 as c_int, c"omp_state_undefined"),
         (ompt_state_work_serial.0 as c_int, c"omp_state_work_serial"),
         (ompt_state_work_parallel.0 as c_int, c"omp_state_work_parallel"),
         (ompt_state_wait_mutex.0 as c_int, c"omp_state_wait_mutex"),
     ];
-    /// Those of TR2, which end before the number that later enumerations begin with.
+    /// TR2's states, which end before the start value of later enumerations.
     const STATES_OF_EARLY_TR4: &[(c_int, &CStr)] = &[
         (tr2::ompt_state_first, c"ompt_state_first"),
         (tr2::ompt_state_work_serial.0 as c_int, c"ompt_state_work_serial"),
@@ -184,7 +184,7 @@ unsafe extern "C" fn get_partition_place_nums(_: c_int, _: *mut c_int) -> c_int 
 }
 
 unsafe extern "C" fn get_proc_id() -> c_int {
-    // SAFETY: it only asks the kernel.
+    // SAFETY: only queries the kernel.
     unsafe { libc::sched_getcpu() }
 }
 
@@ -195,7 +195,7 @@ unsafe extern "C" fn get_state(wait_id: *mut ompt_wait_id_t) -> c_int {
     state.0 as c_int
 }
 
-/// The answer of the entry points on an ancestor when there is one, and its information is available.
+/// The result of the entry points if there is an ancestor, and its information is available.
 const AVAILABLE: c_int = 2;
 
 unsafe extern "C" fn get_parallel_info(
@@ -237,7 +237,7 @@ unsafe extern "C" fn get_task_info(
 }
 
 unsafe extern "C" fn get_task_memory(addr: *mut *mut c_void, size: *mut usize, _: c_int) -> c_int {
-    // Tasks of a script have no data.
+    // Tasks of a script have no data environment.
     // SAFETY: the specification demands pointers that can be written.
     unsafe {
         answer(addr, ptr::null_mut());
@@ -260,6 +260,6 @@ unsafe extern "C" fn get_unique_id() -> u64 {
 }
 
 unsafe extern "C" fn finalize_tool() {
-    // The library stays open: the tool's code, which called this, is still running.
+    // The library stays open, because the tool's code that called this is still running.
     std::mem::forget(active_tool::finalize());
 }

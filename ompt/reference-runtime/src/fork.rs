@@ -1,4 +1,4 @@
-//! Forks of the process that plays, in the midst of what its threads do.
+//! Forks the process while its threads are playing.
 
 use std::io::{PipeWriter, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -12,12 +12,12 @@ pub use super::script::{ChildEnd, Fork};
 use crate::old::{collector, tr2};
 
 impl Fork {
-    /// Forks, and waits for the child: what the threads played that were the child's. `take` plays steps.
+    /// Forks, and waits for the child; returns what the child's threads played. `take` plays steps.
     pub(super) fn play(&self, take: impl FnOnce(&[Step], &Mutex<PlayedThread>)) -> Vec<PlayedThread> {
         let (mut reader, writer) = std::io::pipe().expect("the process may have two more files");
-        // As runtimes have handlers for it: no other thread holds what the child will need.
+        // Like the fork handlers of runtimes: takes the locks that the child will need.
         let at_rest = (tr2::at_rest(), collector::at_rest());
-        // SAFETY: the child has this thread alone, and the locks of this runtime, which this thread holds.
+        // SAFETY: the child has only this thread; this thread holds the runtime's locks.
         let child = unsafe { libc::fork() };
         drop(at_rest);
         if child == 0 {
@@ -29,7 +29,7 @@ impl Fork {
         let mut said = Vec::new();
         reader.read_to_end(&mut said).expect("a pipe can be read");
         let mut status = 0;
-        // SAFETY: it waits for the process that this thread has made, with a place to write to.
+        // SAFETY: waits for the process that this thread has forked, with a valid pointer.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
         assert_eq!(status, 0, "how the child ended");
         match self.end {
@@ -49,7 +49,7 @@ impl Fork {
             tr2::search_again(entry);
         }
         let log = Mutex::new(PlayedThread::default());
-        // SAFETY: it only asks the kernel.
+        // SAFETY: only queries the kernel.
         lock(&log).os_tid = unsafe { libc::gettid() };
         take(&self.steps, &log);
         if let ChildEnd::Exec(script) = &self.end {
@@ -66,7 +66,7 @@ impl Fork {
         drop(parent);
         assert!(!device::child_hangs(), "this child would never end");
         match self.end {
-            // SAFETY: it ends the process, and nothing else.
+            // SAFETY: only ends the process.
             ChildEnd::QuickExit => unsafe { libc::_exit(0) },
             _ => exit(0),
         }

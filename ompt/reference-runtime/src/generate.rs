@@ -1,4 +1,4 @@
-//! Scripts for property tests: any callback with any arguments in any order, on a few threads.
+//! Generates scripts for property tests: any callbacks with any arguments in any order, on a few threads.
 
 use ompt_sys::*;
 use proptest::prelude::prop;
@@ -10,14 +10,14 @@ pub use super::argument::{Any, GENERATED_SLOTS};
 use super::call::Call;
 use super::script::{Round, Script, Step};
 
-/// A script of one round with up to `threads` threads of up to `calls` calls each, which meet now and then. Threads
-/// share no slots, so what each slot holds does not depend on the schedule.
+/// A script of one round with up to `threads` threads of up to `calls` calls each, which synchronize sometimes. Threads
+/// share no slots, so the values in slots do not depend on the schedule.
 pub fn script(threads: usize, calls: usize) -> impl Strategy<Value = Script> {
     let steps = prop::collection::vec(call().prop_map(Step::from), 0..calls);
     prop::collection::vec(steps, 1..=threads).prop_map(|mut threads| {
         for (thread, steps) in threads.iter_mut().enumerate() {
             move_slots(steps, thread as u32 * GENERATED_SLOTS);
-            // Everyone meets twice: at the beginning, and in the middle of what each does.
+            // All threads synchronize twice: at the start, and in the middle of their steps.
             steps.insert(steps.len() / 2, Step::Sync(1));
             steps.insert(0, Step::Sync(0));
         }
@@ -47,7 +47,7 @@ fn move_slots(steps: &mut [Step], distance: u32) {
     }
 }
 
-/// Changes what no runtime can pass, or would end the recording.
+/// Changes what no runtime can pass, or what would end the recording.
 fn sound(mut call: Call) -> Call {
     match &mut call {
         Call::Dependences { deps, ndeps, .. } => match_count(deps, ndeps),
@@ -59,7 +59,7 @@ fn sound(mut call: Call) -> Call {
             let arrays = [&*host_addr, &*device_addr, &*bytes];
             let lengths = arrays.map(Numbers::count).into_iter();
             let shortest = lengths.chain([mapping_flags.count()]).flatten().min();
-            // Without any array the number has no sense, and nobody may believe it.
+            // Without any array the number has no meaning, and tools must not rely on it.
             *nitems = shortest.map_or(*nitems, |shortest| shortest as u32);
             for array in [host_addr, device_addr, bytes] {
                 array.truncate(*nitems as usize);
@@ -85,14 +85,14 @@ fn sound(mut call: Call) -> Call {
     call
 }
 
-/// Makes the new value differ from all others.
+/// Makes the new slot differ from all others.
 fn part<const N: usize>(new: New, others: [&mut Data; N]) {
     for other in others.into_iter().filter(|other| **other == new.0) {
         *other = Data::Null;
     }
 }
 
-/// An array has as many elements as its count says. A negative count, which nobody may believe, stays.
+/// Gives an array as many elements as its count says. Keeps a negative count, on which tools must not rely.
 fn match_count(deps: &mut Dependences, ndeps: &mut i32) {
     if let Dependences(Some(deps)) = deps {
         match *ndeps {
@@ -102,7 +102,7 @@ fn match_count(deps: &mut Dependences, ndeps: &mut i32) {
     }
 }
 
-/// A chunk is a pointer, and only a chunk is.
+/// Makes the instance a chunk exactly if the kind is one.
 fn match_kind(kind: Enum<ompt_dispatch_t>, instance: &mut Instance) {
     let is_chunk = CHUNKS.contains(&ompt_dispatch_t(kind.0));
     match *instance {
@@ -112,7 +112,8 @@ fn match_kind(kind: Enum<ompt_dispatch_t>, instance: &mut Instance) {
     }
 }
 
-/// A phase has a name, and only a phase has. None of OpenMP's own commands, which change what is recorded.
+/// Makes the argument a name exactly if the command is for a phase. Avoids OpenMP's own commands, which change what is
+/// recorded.
 fn match_argument(command: &mut u64, argument: &ControlArgument) {
     const FIRST_PHASE: u64 = 64;
     const PHASES: u64 = 2;

@@ -1,9 +1,10 @@
-//! A miniature OpenMP runtime that is nothing but tools interface. It finds and loads a tool as OpenMP 5.2, 19.2, or a
-//! draft of it says. It offers the tool all entry points of the host, and plays a [`Script`] of callbacks on real threads.
+//! A miniature OpenMP runtime that consists only of a tools interface. It finds and loads a tool as specified by OpenMP
+//! 5.2, 19.2, or a draft. It offers the tool all entry points of the host, and plays a [`Script`] of callbacks on real
+//! threads.
 //!
-//! This runtime delivers any callback with any arguments in any order, as no real one does: null pointers, unknown
-//! numbers, ends without beginnings. It finalizes the tool while a storm of threads calls back. It complements real
-//! runtimes, and does not replace them.
+//! Unlike real runtimes, it delivers any callback with any arguments in any order: null pointers, unknown numbers, ends
+//! without begins. It finalizes the tool while many threads call back. It complements real runtimes, and does not
+//! replace them.
 //!
 //! A tool is loaded once per process, so the program `reference-runtime` plays one script per process:
 //!
@@ -19,24 +20,24 @@
 //!     {"event":"thread_end","thread_data":"0x1"}],...
 //! ```
 //!
-//! Each line played is spelled as `omptrace dump --json` spells it, without `stream` and `time_ns`: what a tool
-//! recorded can be compared for equality.
+//! Each line has the format of `omptrace dump --json` without `stream` and `time_ns`, so that it can be compared with
+//! what a tool has recorded.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`script`] | what is to be played |
-//! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
-//! | [`argument`] | what a row's arguments can be: how each is passed and shown |
+//! | [`script`] | the script to play |
+//! | [`call`] | the table of callbacks: a row defines the call, its line and its generator |
+//! | [`argument`] | the types of arguments: how each is passed and shown |
 //! | [`collector`] | the Collector API of 2007, for preloaded tools |
 //! | [`tr2`] | OMPT of 2014, for preloaded tools |
-//! | [`dialect`] | the generations of the interface that it speaks |
+//! | [`dialect`] | the supported generations of the interface |
 //! | [`tool`] | finds and initializes the tool |
-//! | `active_tool` | the tool that is active, and its end |
-//! | `callback_table` | the callbacks that it registered |
-//! | `entry_points` | what the tool can ask |
-//! | `context` | what a thread is in the midst of, for those answers |
+//! | `active_tool` | the active tool, and its finalization |
+//! | `callback_table` | the callbacks that the tool has registered |
+//! | `entry_points` | the entry points of the host |
+//! | `context` | the state of a thread, for entry points |
 //! | [`device`], [`offload`] | devices that can be traced, and target regions on them |
-//! | [`fork`] | forks in the midst of it |
+//! | [`fork`] | forks while threads are playing |
 //! | [`player`] | plays a script |
 //! | `report` | what was played |
 //! | [`program`] | the program `reference-runtime` |

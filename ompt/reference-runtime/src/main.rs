@@ -1,4 +1,4 @@
-//! Plays a script and prints what it played: see [`ompt_reference_runtime`].
+//! Plays a script and prints what was played: see [`ompt_reference_runtime`].
 
 use std::process::ExitCode;
 

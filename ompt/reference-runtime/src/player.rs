@@ -1,4 +1,4 @@
-//! Plays a script and reports what was played.
+//! Plays a script, and reports what was played.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
@@ -13,11 +13,11 @@ use super::script::{End, How, Round, Script, Step};
 use super::{callback_table, context, device, tool};
 use crate::old::tr2;
 
-/// Plays all rounds. Where one ends the process, `publish` gets the report before, and this does not return but for
+/// Plays all rounds. If a round ends the process, `publish` gets the report before, and this function returns only for
 /// [`How::Return`].
 ///
 /// # Errors
-/// The script names a callback that does not exist.
+/// The script names an unknown callback.
 pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
     script.dialect.speak();
     if script.tr2.is_none() {
@@ -39,7 +39,7 @@ pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
         if round.end.how == How::Finalize {
             let finalized = tool::finalize();
             let threads = threads.into_iter().map(Performer::join).collect();
-            // Nobody can call it any more: now it may be unloaded.
+            // Callbacks are no longer possible, so the tool may be unloaded.
             drop(finalized);
             let devices = device::played();
             report.rounds.push(PlayedRound { tool, threads, devices });
@@ -55,7 +55,7 @@ pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits until the round shall end.
+/// Waits until the round should end.
 fn wait_for(end: End, threads: &[Performer]) {
     let is_time = |thread: &Performer| {
         thread.is_done() || end.after_calls.is_some_and(|calls| thread.played().played.len() >= calls)
@@ -69,7 +69,7 @@ fn end_process(how: How) -> Result<(), String> {
     match how {
         How::Finalize | How::Return => Ok(()),
         How::Exit => std::process::exit(0),
-        // SAFETY: it ends the process, and nothing else.
+        // SAFETY: only ends the process.
         How::QuickExit => unsafe { libc::_exit(0) },
         How::Abort => std::process::abort(),
     }
@@ -79,9 +79,9 @@ fn end_process(how: How) -> Result<(), String> {
 #[derive(Debug)]
 struct Stage {
     slots: Slots,
-    /// By the number of the step.
+    /// By step number.
     barriers: BTreeMap<u32, Barrier>,
-    /// Where all wait at the end, so that no thread id is reused.
+    /// Where all threads wait at the end, so that no thread id is reused.
     curtain: Barrier,
 }
 
@@ -110,7 +110,7 @@ impl Stage {
             let done = Arc::new(());
             let witness = done.clone();
             let handle = thread::spawn(move || {
-                // SAFETY: it only asks the kernel.
+                // SAFETY: only queries the kernel.
                 lock(&log).os_tid = unsafe { libc::gettid() };
                 stage.take(&steps, &log);
                 drop(witness);
@@ -167,7 +167,7 @@ impl Stage {
     }
 }
 
-/// Collects the slots and the numbers of meetings in `steps`.
+/// Collects the highest slot and the numbers of the synchronization steps in `steps`.
 fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut Vec<u32>) {
     for step in steps {
         match step {
@@ -181,12 +181,12 @@ fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut V
     }
 }
 
-/// A thread at work.
+/// A thread of a round.
 #[derive(Debug)]
 struct Performer {
     handle: thread::JoinHandle<()>,
     played: Arc<Mutex<PlayedThread>>,
-    /// Shared with the thread until it has taken its last step.
+    /// Shared with the thread until it has played its last step.
     done: Arc<()>,
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::{Report, Script, play};
 
-/// Plays the script that the first argument names, or that on stdin, and prints what it played.
+/// Plays the script in the file named by the first argument, or from stdin, and prints what was played.
 pub fn run() -> ExitCode {
     match read_script().and_then(|script| play(&script, print)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,6 +31,6 @@ fn read_script() -> Result<Script, String> {
 fn print(report: &Report) {
     let mut json = serde_json::to_vec(report).expect("a report has no keys but strings");
     json.push(b'\n');
-    // Who does not read it does not want it.
+    // Failure is ignored: the reader has closed stdout.
     let _ = io::stdout().write_all(&json);
 }

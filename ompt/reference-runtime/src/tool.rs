@@ -14,19 +14,19 @@ use super::callback_table::forget_callbacks;
 use super::dialect::Dialect;
 use super::entry_points;
 
-/// The version that the runtime passes to `ompt_start_tool`.
+/// The OpenMP version that the runtime passes to `ompt_start_tool`.
 const OMP_VERSION: u32 = 202_111;
 const RUNTIME_VERSION: &str = "omptrace reference runtime";
 
-/// How the search for a tool went.
+/// The result of the search for a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// `OMP_TOOL=disabled`: nothing was searched.
+    /// `OMP_TOOL=disabled`: no tool was searched.
     Disabled,
-    /// `OMP_TOOL` has a value that the specification does not have: nothing was searched.
+    /// `OMP_TOOL` has an invalid value: no tool was searched.
     BadSetting,
-    /// Neither the process nor a library of `OMP_TOOL_LIBRARIES` has a tool that wants to be used.
+    /// Neither the process nor a library of `OMP_TOOL_LIBRARIES` has a tool that wants to be active.
     Nothing,
     /// A tool whose `initialize` returned 0: it is not active.
     Declined(Place),
@@ -36,7 +36,7 @@ pub enum Found {
 
 /// Searches a tool and initializes it, as a runtime does before its first event.
 ///
-/// `version` is what the runtime calls itself; where that is empty, by its own name.
+/// `version` is the runtime's version text; if it is empty, the runtime's own name is used.
 pub fn activate(version: &str) -> Found {
     forget_callbacks();
     match env::var_os("OMP_TOOL").as_deref().and_then(|value| value.to_str()) {
@@ -63,7 +63,7 @@ pub fn activate(version: &str) -> Found {
     Found::Active(place)
 }
 
-/// The first tool that wants to be used: one in the address space, else the libraries from left to right.
+/// The first tool that wants to be active: one in the process, else from the libraries in order.
 fn find(version: &CStr) -> Option<Tool> {
     let libraries = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
     let process = (Place::AddressSpace, Library::this());
@@ -79,17 +79,17 @@ fn load(path: &Path) -> Option<Library> {
     library.inspect_err(|error| verbose(&format!("cannot load {}: {error}", path.display()))).ok()
 }
 
-/// Asks a library's `ompt_start_tool`; a tool that returns NULL does not want to be used.
+/// Calls a library's `ompt_start_tool`; a tool that returns NULL does not want to be active.
 fn start(place: Place, library: Library, version: &CStr) -> Option<Tool> {
-    // SAFETY: the specification gives the symbol this type.
+    // SAFETY: the specification defines this type for the symbol.
     let start_tool = unsafe { library.get::<ompt_start_tool_t>(b"ompt_start_tool\0") }.ok()?;
-    // SAFETY: called with what the specification demands.
+    // SAFETY: called as specified.
     let result = unsafe { start_tool(OMP_VERSION, version.as_ptr()) };
     verbose(&format!("{place:?}: ompt_start_tool returned {result:?}"));
     (!result.is_null()).then(|| Tool { place, library, result })
 }
 
-/// Initializes a tool: whether it is active now.
+/// Initializes a tool; returns whether it is active now.
 fn initialize(tool: &Tool) -> bool {
     // SAFETY: the tool keeps its result valid until finalize.
     let result = unsafe { *tool.result };
@@ -102,7 +102,7 @@ fn initialize(tool: &Tool) -> bool {
     active != 0
 }
 
-/// Says something where `OMP_TOOL_VERBOSE_INIT` wants it (OpenMP 5.2, 21.3.3).
+/// Prints a message if `OMP_TOOL_VERBOSE_INIT` requests it (OpenMP 5.2, 21.3.3).
 fn verbose(message: &str) {
     use std::io::Write;
 

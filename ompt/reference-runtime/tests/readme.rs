@@ -7,7 +7,7 @@ use ompt_reference_runtime::device::{Device, Misbehaviour};
 use ompt_reference_runtime::tool::Found;
 use ompt_reference_runtime::{Report, Script, Step};
 
-/// The text between a line of three backquotes and `json`, and the next line of backquotes.
+/// The text between a line with three backquotes and `json`, and the next line of backquotes.
 fn script_of_the_readme() -> &'static str {
     let (_, after) = include_str!("../README.md").split_once("```json\n").expect("the README has a script");
     let (script, _) = after.split_once("```").expect("the script ends");
@@ -54,7 +54,7 @@ fn the_readmes_script_has_the_calls_of_a_parallel_region() {
     assert_eq!(calls(1), ["thread_begin", "implicit_task", "implicit_task"]);
 }
 
-/// A table of the README has a device as AMD's runtime has them.
+/// A table of the README has a device that behaves like AMD's runtime.
 #[test]
 fn the_readmes_device_is_one() {
     const DEVICE: &str = r#"{"misbehaviours": ["amd-2026"]}"#;

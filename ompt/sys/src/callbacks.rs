@@ -1,9 +1,9 @@
 //! The callbacks (OpenMP 5.2, 19.4.2 and 19.5.2; OpenMP 6.0, 33.6, 34 and 35): **one row per callback** has its number,
 //! its names and its signature.
 //!
-//! One signature serves several callbacks in three cases: [`ompt_callback_sync_region_t`],
-//! [`ompt_callback_mutex_acquire_t`] and [`ompt_callback_mutex_t`]; their documentation lists them. `flags` are of
-//! type `int` in C, too: each says which flag set of [`enums`](crate::enums) it holds.
+//! Three signatures serve several callbacks: [`ompt_callback_sync_region_t`], [`ompt_callback_mutex_acquire_t`] and
+//! [`ompt_callback_mutex_t`], whose documentation lists them. `flags` have the type `int`, as in C; the documentation
+//! tells which flag set of [`enums`](crate::enums) they contain.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -21,8 +21,8 @@ use crate::{
 /// thread_end = 2, ompt_callback_thread_end: ompt_callback_thread_end_t(thread_data: *mut ompt_data_t);
 /// ```
 ///
-/// into the constant `ompt_callback_thread_end` of [`ompt_callbacks_t`] and the type `ompt_callback_thread_end_t`. Both are
-/// called [`callback`]`::thread_end`, too. A row without arguments has the signature of another row.
+/// into the constant `ompt_callback_thread_end` of [`ompt_callbacks_t`] and the type `ompt_callback_thread_end_t`. Both
+/// are also available as [`callback`]`::thread_end`. A row without arguments has the signature of another row.
 macro_rules! callbacks {
     (($dollar:tt) $(
         $(#[$doc:meta])*
@@ -115,8 +115,8 @@ callbacks! {
     target_submit = 10, ompt_callback_target_submit: ompt_callback_target_submit_t(
         target_id: ompt_id_t, host_op_id: ompt_id_t, requested_num_teams: c_uint
     );
-    /// The program calls `omp_control_tool` (OpenMP 5.2, 19.5.2.29 `ompt_callback_control_tool_t`); what the tool
-    /// returns is what the program gets. `command`: [`omp_control_tool_t`](crate::omp_control_tool_t).
+    /// The program calls `omp_control_tool` (OpenMP 5.2, 19.5.2.29 `ompt_callback_control_tool_t`), which returns what
+    /// the tool returns. `command`: [`omp_control_tool_t`](crate::omp_control_tool_t).
     control_tool = 11, ompt_callback_control_tool: ompt_callback_control_tool_t(
         command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: *const c_void
     ) -> c_int;
@@ -139,7 +139,7 @@ callbacks! {
     );
     /// The wait in a synchronization region starts or ends (19.5.2.13).
     sync_region_wait = 16, ompt_callback_sync_region_wait: ompt_callback_sync_region_t;
-    /// Mutual exclusion is given up (19.5.2.15).
+    /// Mutual exclusion is released (19.5.2.15).
     mutex_released = 17, ompt_callback_mutex_released: ompt_callback_mutex_t;
     /// All dependences of a new task, or of a doacross iteration (OpenMP 5.2, 19.5.2.8
     /// `ompt_callback_dependences_t`). `deps` points to `ndeps` of them and is valid during the callback only.
@@ -181,13 +181,13 @@ callbacks! {
     mutex_acquire = 26, ompt_callback_mutex_acquire: ompt_callback_mutex_acquire_t(
         kind: ompt_mutex_t, hint: c_uint, r#impl: c_uint, wait_id: ompt_wait_id_t, codeptr_ra: *const c_void
     );
-    /// Mutual exclusion is had or given up, or a lock is destroyed (OpenMP 5.2, 19.5.2.15 `ompt_callback_mutex_t`):
-    /// callbacks `mutex_acquired`, `mutex_released` and `lock_destroy`.
+    /// Mutual exclusion is acquired or released, or a lock is destroyed (OpenMP 5.2, 19.5.2.15
+    /// `ompt_callback_mutex_t`): callbacks `mutex_acquired`, `mutex_released` and `lock_destroy`.
     mutex_acquired = 27, ompt_callback_mutex_acquired: ompt_callback_mutex_t(
         kind: ompt_mutex_t, wait_id: ompt_wait_id_t, codeptr_ra: *const c_void
     );
-    /// A thread that owns a nestable lock acquires it again (`begin`) or releases it without giving it up (`end`)
-    /// (OpenMP 5.2, 19.5.2.16 `ompt_callback_nest_lock_t`).
+    /// A thread that owns a nestable lock acquires it again (`begin`) or releases it once without giving up ownership
+    /// (`end`) (OpenMP 5.2, 19.5.2.16 `ompt_callback_nest_lock_t`).
     nest_lock = 28, ompt_callback_nest_lock: ompt_callback_nest_lock_t(
         endpoint: ompt_scope_endpoint_t, wait_id: ompt_wait_id_t, codeptr_ra: *const c_void
     );
@@ -195,8 +195,8 @@ callbacks! {
     flush = 29, ompt_callback_flush: ompt_callback_flush_t(
         thread_data: *mut ompt_data_t, codeptr_ra: *const c_void
     );
-    /// Something is cancelled, or found to be (OpenMP 5.2, 19.5.2.18 `ompt_callback_cancel_t`); `flags`:
-    /// [`ompt_cancel_flag_t`](crate::ompt_cancel_flag_t).
+    /// A region or task is cancelled, or its cancellation is detected (OpenMP 5.2, 19.5.2.18 `ompt_callback_cancel_t`);
+    /// `flags`: [`ompt_cancel_flag_t`](crate::ompt_cancel_flag_t).
     cancel = 30, ompt_callback_cancel: ompt_callback_cancel_t(
         task_data: *mut ompt_data_t, flags: c_int, codeptr_ra: *const c_void
     );
@@ -221,8 +221,8 @@ callbacks! {
         host_op_id: *mut ompt_id_t, optype: ompt_target_data_op_t, src_addr: *mut c_void, src_device_num: c_int,
         dest_addr: *mut c_void, dest_device_num: c_int, bytes: usize, codeptr_ra: *const c_void
     );
-    /// A kernel is submitted to a device, start or end (OpenMP 5.2, 19.5.2.28 `ompt_callback_target_submit_emi_t`). The
-    /// tool writes `*host_op_id` at the start.
+    /// The submission of a kernel to a device starts or ends (OpenMP 5.2, 19.5.2.28
+    /// `ompt_callback_target_submit_emi_t`). The tool writes `*host_op_id` at the start.
     target_submit_emi = 35, ompt_callback_target_submit_emi: ompt_callback_target_submit_emi_t(
         endpoint: ompt_scope_endpoint_t, target_data: *mut ompt_data_t, host_op_id: *mut ompt_id_t,
         requested_num_teams: c_uint
@@ -245,12 +245,12 @@ pub const ompt_callback_master: ompt_callbacks_t = ompt_callback_masked;
 /// [`ompt_callback_masked_t`] under the name that it had in OpenMP 5.0; deprecated in 5.1.
 pub type ompt_callback_master_t = ompt_callback_masked_t;
 
-/// A device wants a buffer for trace records (OpenMP 5.2, 19.5.2.23 `ompt_callback_buffer_request_t`).
+/// A device requests a buffer for trace records (OpenMP 5.2, 19.5.2.23 `ompt_callback_buffer_request_t`).
 pub type ompt_callback_buffer_request_t =
     unsafe extern "C" fn(device_num: c_int, buffer: *mut *mut ompt_buffer_t, bytes: *mut usize);
 
-/// A device gives a buffer back, or a part of what is in it (OpenMP 5.2, 19.5.2.24
-/// `ompt_callback_buffer_complete_t`). With `buffer_owned` not 0 the buffer is the tool's again.
+/// A device returns a buffer, or a part of its content (OpenMP 5.2, 19.5.2.24 `ompt_callback_buffer_complete_t`). If
+/// `buffer_owned` is not 0, the tool owns the buffer again.
 pub type ompt_callback_buffer_complete_t = unsafe extern "C" fn(
     device_num: c_int,
     buffer: *mut ompt_buffer_t,

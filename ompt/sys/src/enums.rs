@@ -1,10 +1,10 @@
-//! Enumerations and flag sets of OMPT (OpenMP 5.2, 19.4; OpenMP 6.0, 33), open to values that nobody knows yet.
+//! Enumerations and flag sets of OMPT (OpenMP 5.2, 19.4; OpenMP 6.0, 33), which permit unknown values.
 //!
-//! In C each of them is an `enum`. A runtime newer than this crate, or one that keeps to an older draft, passes
-//! numbers that have no name here. A Rust `enum` with such a value would be undefined behaviour, so each type is a
-//! newtype over `u32`. Every number survives, and those that are known have a name.
+//! In C, each of them is an `enum`. A runtime that is newer than this crate, or that implements an older draft, passes
+//! numbers without a name here. In a Rust `enum`, such a value would be undefined behaviour, so each type is a newtype
+//! over `u32`. It keeps every number, and known numbers have a name.
 //!
-//! Values that only OpenMP 6.0 has, and those that it removed, say so.
+//! Values that only OpenMP 6.0 has, or that it removed, are marked as such.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -18,10 +18,9 @@ use core::fmt;
 /// }
 /// ```
 ///
-/// into a newtype `ompt_thread_t(pub u32)` and one constant per line, here
-/// `pub const ompt_thread_initial: ompt_thread_t = ompt_thread_t(1)`. The type gets `VALUES`, all constants under their C
-/// names. Its `name` is the C name without the prefix given (without `ompt_` where it does not have that prefix). `Debug`
-/// prints the C name or the number.
+/// into a newtype `ompt_thread_t(pub u32)` and one constant per line, here `pub const ompt_thread_initial:
+/// ompt_thread_t = ompt_thread_t(1)`. The type has `VALUES`, all constants with their C names, and `name`, the C name
+/// without the given prefix (without `ompt_` if it does not have that prefix). `Debug` prints the C name or the number.
 macro_rules! open_enum {
     ($(
         $(#[$type_doc:meta])*
@@ -72,9 +71,9 @@ macro_rules! open_enum {
 /// }
 /// ```
 ///
-/// into a newtype `ompt_parallel_flag_t(pub u32)` with a constant per line, `VALUES` and `|` between them, and `names`,
-/// which lists the constants that are set. A constant is set when its bits are. One written `= value in mask` is a value of
-/// the field of bits `mask`, set when the field equals it.
+/// into a newtype `ompt_parallel_flag_t(pub u32)` with a constant per line, `VALUES`, `|` between them, and `names`,
+/// which lists the constants that are set. A constant is set if its bits are. A constant written as `= value in mask`
+/// is a value of the bit field `mask`, and is set if the field equals it.
 macro_rules! flags {
     ($(
         $(#[$type_doc:meta])*
@@ -109,7 +108,7 @@ macro_rules! flags {
                     .map(|&(name, ..)| name)
             }
 
-            /// Bits that are set and belong to no constant.
+            /// The bits that are set but belong to no constant.
             #[must_use]
             pub const fn unknown_bits(self) -> u32 {
                 self.0 & !(0 $(| $value $(| $mask)?)*)
@@ -145,7 +144,7 @@ pub(crate) const fn short_name(name: &'static str, prefix: &str) -> &'static str
     name.split_at(prefix.len()).1
 }
 
-/// `str::starts_with`, which is no `const fn`.
+/// `str::starts_with`, which is not a `const fn`.
 const fn starts_with(name: &str, prefix: &str) -> bool {
     let (name, prefix) = (name.as_bytes(), prefix.as_bytes());
     let mut i = 0;
@@ -179,7 +178,7 @@ open_enum! {
         ompt_set_always = 5,
     }
 
-    /// Why a thread exists (OpenMP 5.2, 19.4.4.10; OpenMP 6.0, 33.39).
+    /// The kind of a thread (OpenMP 5.2, 19.4.4.10; OpenMP 6.0, 33.39).
     ompt_thread_t, "ompt_thread_" {
         ompt_thread_initial = 1,
         ompt_thread_worker = 2,
@@ -187,7 +186,7 @@ open_enum! {
         ompt_thread_unknown = 4,
     }
 
-    /// Which end of a region an event is (OpenMP 5.2, 19.4.4.11; OpenMP 6.0, 33.27).
+    /// Whether an event is the start or the end of a region (OpenMP 5.2, 19.4.4.11; OpenMP 6.0, 33.27).
     ompt_scope_endpoint_t, "ompt_scope_" {
         ompt_scope_begin = 1,
         ompt_scope_end = 2,
@@ -195,7 +194,7 @@ open_enum! {
         ompt_scope_beginend = 3,
     }
 
-    /// The kind of thing that is dispatched (OpenMP 5.2, 19.4.4.12; OpenMP 6.0, 33.13).
+    /// The kind of work that is dispatched (OpenMP 5.2, 19.4.4.12; OpenMP 6.0, 33.13).
     ompt_dispatch_t, "ompt_dispatch_" {
         ompt_dispatch_iteration = 1,
         ompt_dispatch_section = 2,
@@ -343,8 +342,8 @@ open_enum! {
         ompt_fatal = 2,
     }
 
-    /// The state of a thread (OpenMP 5.2, 19.4.4.28; OpenMP 6.0, 33.31). Values from 512 on are the runtime's own:
-    /// `ompt_enumerate_states` names them.
+    /// The state of a thread (OpenMP 5.2, 19.4.4.28; OpenMP 6.0, 33.31). Values from 512 on are specific to the
+    /// runtime; `ompt_enumerate_states` provides their names.
     ompt_state_t, "ompt_state_" {
         ompt_state_work_serial = 0x000,
         ompt_state_work_parallel = 0x001,
@@ -389,24 +388,24 @@ open_enum! {
     }
 }
 
-/// The result of `omp_control_tool` for the program (OpenMP 5.2, 18.14; OpenMP 6.0, 31.1). A tool's own results are larger
-/// than [`omp_control_tool_ignored`]. Signed, hence no open enumeration.
+/// The result of `omp_control_tool` for the program (OpenMP 5.2, 18.14; OpenMP 6.0, 31.1). A tool's own results are
+/// greater than [`omp_control_tool_ignored`]. Signed, therefore not an open enumeration.
 pub type omp_control_tool_result_t = c_int;
 
 /// No tool is active.
 pub const omp_control_tool_notool: omp_control_tool_result_t = -2;
 
-/// The tool registered no callback for it.
+/// The tool has not registered the callback.
 pub const omp_control_tool_nocallback: omp_control_tool_result_t = -1;
 
-/// The tool did it.
+/// The tool has executed the command.
 pub const omp_control_tool_success: omp_control_tool_result_t = 0;
 
-/// The tool ignored it.
+/// The tool has ignored the command.
 pub const omp_control_tool_ignored: omp_control_tool_result_t = 1;
 
 flags! {
-    /// The things that native tracing of a device shall include (OpenMP 5.2, 19.4.4.18; OpenMP 6.0, 33.21).
+    /// The kinds of events to include in native tracing of a device (OpenMP 5.2, 19.4.4.18; OpenMP 6.0, 33.21).
     ompt_native_mon_flag_t, "ompt_native_" {
         ompt_native_data_motion_explicit = 0x01,
         ompt_native_data_motion_implicit = 0x02,
@@ -474,7 +473,7 @@ flags! {
         ompt_cancel_discarded_task = 0x40,
     }
 
-    /// Whose frame it is, in the lower four bits, and how its address was found, in the upper four (OpenMP 5.2,
+    /// The owner of a frame, in the lower four bits, and how its address was determined, in the upper four (OpenMP 5.2,
     /// 19.4.4.30; OpenMP 6.0, 33.16).
     ompt_frame_flag_t, "ompt_frame_" {
         ompt_frame_runtime = 0x00 in 0x0f,

@@ -1,17 +1,17 @@
-//! The tools interface of OpenMP (OMPT) as C declares it in `omp-tools.h`: OpenMP 5.2, chapter 19, and what
-//! OpenMP 6.0 adds. Types, enumerations, signatures; no logic.
+//! The tools interface of OpenMP (OMPT) as declared in C by `omp-tools.h`: OpenMP 5.2, chapter 19, and the additions of
+//! OpenMP 6.0. Types, enumerations, signatures; no logic.
 //!
-//! | module | what a tool needs it for |
+//! | module | purpose for a tool |
 //! | --- | --- |
-//! | [`start`] | to be found by the runtime: `ompt_start_tool`, initialize, finalize |
-//! | [`entry_points`] | to ask the runtime, by what `ompt_function_lookup_t` answers |
-//! | [`callbacks`] | to be called by the runtime when something happens |
+//! | [`start`] | being found by the runtime: `ompt_start_tool`, initialize, finalize |
+//! | [`entry_points`] | querying the runtime, with the entry points that `ompt_function_lookup_t` finds |
+//! | [`callbacks`] | being called by the runtime |
 //! | [`enums`] | the numbers in the arguments of both |
 //! | [`types`] | scalars, `ompt_data_t`, `ompt_frame_t` and other small structures |
-//! | [`records`] | to read what a device wrote into a trace buffer |
-//! | [`collector`] | to serve runtimes that speak the Collector API of 2007 |
-//! | [`tr2`] | to serve runtimes that speak the Technical Report 2 of 2014 |
-//! | [`tr4`], [`tr6`] | to serve runtimes that speak a draft of OpenMP 5.0: what was otherwise in it |
+//! | [`records`] | reading what a device has written to a trace buffer |
+//! | [`collector`] | supporting runtimes with the Collector API of 2007 |
+//! | [`tr2`] | supporting runtimes of the Technical Report 2 of 2014 |
+//! | [`tr4`], [`tr6`] | supporting runtimes of a draft of OpenMP 5.0: its differences |
 //!
 //! A tool starts like this:
 //!
@@ -47,15 +47,16 @@
 //! }
 //! ```
 //!
-//! # What is meant by NULL
+//! # The meaning of NULL
 //!
-//! Pointers to functions are plain `unsafe extern "C" fn`; where the specification, or a runtime, lets them be NULL
-//! they are an `Option`. All other pointers are raw and may be NULL where their section says so, and elsewhere too
-//! in real runtimes.
+//! Pointers to functions are plain `unsafe extern "C" fn`, or an `Option` if the specification, or a runtime, permits
+//! NULL. All other pointers are raw; they may be NULL where the documentation says so and, with real runtimes, also
+//! elsewhere.
 //!
-//! # How it is kept right
+//! # How it is checked
 //!
-//! `tests/header/main.rs` compiles C against each `omp-tools.h` that it finds and compares sizes, offsets, types, values.
+//! `tests/header/main.rs` compiles C code with each `omp-tools.h` that it finds, and compares sizes, offsets, types and
+//! values.
 
 #![no_std]
 // The names are those of the C header.

@@ -1,9 +1,9 @@
 //! Records of device traces (OpenMP 5.2, 19.4.3 and 19.5.2; OpenMP 6.0, 33.2, 33.24, 33.26).
 //!
-//! A record holds what the callback of the same name has as arguments, with an [`ompt_id_t`] instead of each pointer
-//! to data.
+//! A record contains the arguments of the callback with the same name, with an [`ompt_id_t`] instead of each pointer to
+//! data.
 
-// Every field is the callback's argument of the same name, and documented there.
+// Every field is the callback's argument of the same name, where it is documented.
 #![allow(missing_docs)]
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -16,7 +16,7 @@ use crate::{
     ompt_wait_id_t, ompt_work_t,
 };
 
-/// A record in the standard format (OpenMP 5.2, 19.4.3.4); `type` says which field of `record` is valid, none for
+/// A record in the standard format (OpenMP 5.2, 19.4.3.4). `type` tells which field of `record` is valid; none for
 /// `thread_end`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,8 @@ pub struct ompt_record_ompt_t {
     pub record: ompt_any_record_ompt_t,
 }
 
-/// The part of a native record that a tool can understand that does not know the device (OpenMP 5.2, 19.4.3.3). `type` is
-/// the event's name; a time that does not apply is [`ompt_time_none`](crate::ompt_time_none).
+/// The part of a native record that a tool can read without knowing the device (OpenMP 5.2, 19.4.3.3). `type` is the
+/// event's name; a time that does not apply is [`ompt_time_none`](crate::ompt_time_none).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ompt_record_abstract_t {
@@ -40,8 +40,8 @@ pub struct ompt_record_abstract_t {
     pub hwid: ompt_hwid_t,
 }
 
-/// The union in [`ompt_record_ompt_t`], which has no name in OpenMP 5.2. OpenMP 6.0 names it (33.2), and adds the
-/// four `_emi` names for fields that it had already.
+/// The union in [`ompt_record_ompt_t`], which has no name in OpenMP 5.2. OpenMP 6.0 names it (33.2), and adds the four
+/// `_emi` names for existing fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union ompt_any_record_ompt_t {
@@ -257,7 +257,7 @@ pub struct ompt_record_target_data_op_t {
     pub dest_addr: *mut c_void,
     pub dest_device_num: c_int,
     pub bytes: usize,
-    /// When the operation ended.
+    /// The end time of the operation.
     pub end_time: ompt_device_time_t,
     pub codeptr_ra: *const c_void,
 }
@@ -293,22 +293,22 @@ pub struct ompt_record_target_map_t {
 pub struct ompt_record_target_kernel_t {
     pub host_op_id: ompt_id_t,
     pub requested_num_teams: c_uint,
-    /// How many teams really executed it.
+    /// Number of teams that executed the kernel.
     pub granted_num_teams: c_uint,
-    /// When the kernel ended.
+    /// The end time of the kernel.
     pub end_time: ompt_device_time_t,
 }
 
-/// [`ompt_record_target_t`] as OpenMP 6.0 calls it (35.8).
+/// OpenMP 6.0's name for [`ompt_record_target_t`] (35.8).
 pub type ompt_record_target_emi_t = ompt_record_target_t;
 
-/// [`ompt_record_target_data_op_t`] as OpenMP 6.0 calls it (35.7), with `dev1` for `src` and `dev2` for `dest`.
+/// OpenMP 6.0's name for [`ompt_record_target_data_op_t`] (35.7), with `dev1` for `src` and `dev2` for `dest`.
 pub type ompt_record_target_data_op_emi_t = ompt_record_target_data_op_t;
 
-/// [`ompt_record_target_map_t`] as OpenMP 6.0 calls it (35.9).
+/// OpenMP 6.0's name for [`ompt_record_target_map_t`] (35.9).
 pub type ompt_record_target_map_emi_t = ompt_record_target_map_t;
 
-/// [`ompt_record_target_kernel_t`] as OpenMP 6.0 calls it (35.10).
+/// OpenMP 6.0's name for [`ompt_record_target_kernel_t`] (35.10).
 pub type ompt_record_target_submit_emi_t = ompt_record_target_kernel_t;
 
 /// OpenMP 5.2, 19.5.2.29.

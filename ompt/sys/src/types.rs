@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::ompt_dependence_type_t;
 
-/// Identifies something for a tool (OpenMP 5.2, 19.4.4.3); [`ompt_id_none`] when it is unknown.
+/// The id of an object for a tool (OpenMP 5.2, 19.4.4.3); [`ompt_id_none`] when it is unknown.
 pub type ompt_id_t = u64;
 
 /// No [`ompt_id_t`].
@@ -17,7 +17,7 @@ pub type ompt_wait_id_t = u64;
 /// No [`ompt_wait_id_t`].
 pub const ompt_wait_id_none: ompt_wait_id_t = 0;
 
-/// A time on a device's own clock, raw (OpenMP 5.2, 19.4.4.6); [`ompt_time_none`] when it is unknown.
+/// A time on a device's own clock, in raw ticks (OpenMP 5.2, 19.4.4.6); [`ompt_time_none`] when it is unknown.
 pub type ompt_device_time_t = u64;
 
 /// No [`ompt_device_time_t`].
@@ -29,7 +29,7 @@ pub type ompt_hwid_t = u64;
 /// No [`ompt_hwid_t`].
 pub const ompt_hwid_none: ompt_hwid_t = 0;
 
-/// No implementation of mutual exclusion (OpenMP 6.0, 33.1), where [`ompt_enumerate_mutex_impls_t`] starts.
+/// No implementation of mutual exclusion (OpenMP 6.0, 33.1): the start value for [`ompt_enumerate_mutex_impls_t`].
 ///
 /// [`ompt_enumerate_mutex_impls_t`]: crate::ompt_enumerate_mutex_impls_t
 pub const ompt_mutex_impl_none: c_int = 0;
@@ -52,14 +52,14 @@ pub type ompt_interface_fn_t = unsafe extern "C" fn();
 /// Any callback, cast from its own type (OpenMP 5.2, 19.4.4.1).
 pub type ompt_callback_t = unsafe extern "C" fn();
 
-/// A word that the runtime keeps for the tool with each thread, parallel region, task and target region (OpenMP
-/// 5.2, 19.4.4.4). It is [`ompt_data_none`] until the tool writes it.
+/// A word that the runtime keeps for the tool for each thread, parallel region, task and target region (OpenMP 5.2,
+/// 19.4.4.4). It is [`ompt_data_none`] until the tool writes it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union ompt_data_t {
     /// The word as a number.
     pub value: u64,
-    /// The word as a pointer of the tool's.
+    /// The word as a pointer of the tool.
     pub ptr: *mut c_void,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Debug for ompt_data_t {
     }
 }
 
-/// Where a task's frames on the stack begin and end (OpenMP 5.2, 19.4.4.29).
+/// The bounds of a task's frames on the stack (OpenMP 5.2, 19.4.4.29).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ompt_frame_t {
@@ -91,9 +91,9 @@ pub struct ompt_frame_t {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ompt_dependence_t {
-    /// The address that is depended on, or one element of a doacross vector; undefined for `omp_all_memory`.
+    /// The address of the dependence, or one element of a doacross vector; undefined for `omp_all_memory`.
     pub variable: ompt_data_t,
-    /// How it is depended on.
+    /// The dependence's type.
     pub dependence_type: ompt_dependence_type_t,
 }
 

@@ -1,4 +1,4 @@
-//! The events of a thread that creates tasks, and runs each at once under a lock: as events, and as words.
+//! The events of a thread that creates tasks and runs each at once, within a lock: as events, and as words.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::{
@@ -11,7 +11,7 @@ const FIRST_ID: u64 = 1 << 40;
 const TASKS: u64 = 4000;
 /// The ticks between the chunk's base and its first event, and between events.
 const TICKS: u64 = 90;
-/// The level at which the tracer packs.
+/// The zstd level that the tracer uses.
 pub(crate) const LEVEL: i32 = 1;
 
 /// The events.
@@ -47,7 +47,7 @@ pub(crate) fn events() -> Vec<Event<'static>> {
     (0..TASKS).flat_map(task).collect()
 }
 
-/// Replaces `words` by those of `events`.
+/// Replaces `words` with the encoded `events`.
 pub(crate) fn encode(events: &[Event<'_>], words: &mut Vec<u64>) {
     words.clear();
     let mut state = State::new(FIRST_ID + 1);
@@ -58,7 +58,7 @@ pub(crate) fn encode(events: &[Event<'_>], words: &mut Vec<u64>) {
     }
 }
 
-/// Reads events out of `words`; gives the sum of their times.
+/// Decodes the events in `words`, and returns the sum of their times.
 pub(crate) fn read(mut words: &[u64]) -> u64 {
     let mut state = State::new(FIRST_ID + 1);
     let mut ticks = 0;

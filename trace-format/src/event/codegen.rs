@@ -1,4 +1,5 @@
-//! The macro that makes of each row of the table a struct with encoder and decoder, and a part of the enum of all events.
+//! The macro that turns each row of the table into a struct with an encoder and a decoder, and into a variant of the
+//! enum [`Event`].
 
 /// The sub bits of a row's head arguments.
 macro_rules! pack_sub {
@@ -13,7 +14,7 @@ macro_rules! pack_sub {
     };
 }
 
-/// Whether they fit.
+/// Whether the head arguments fit into the sub bits.
 macro_rules! fits_sub {
     ($row:expr;) => {
         true
@@ -22,7 +23,7 @@ macro_rules! fits_sub {
         $row.$a.word() < 1 << SUB_BITS
     };
     ($row:expr; $endpoint:ident $kind:ident) => {
-        // Both in one comparison: the kind has the bits that the endpoint leaves.
+        // One comparison checks both arguments: the kind has the bits that the endpoint leaves.
         $row.$endpoint.word() | $row.$kind.word() >> (SUB_BITS - 2 * ENDPOINT_BITS) < 1 << ENDPOINT_BITS
     };
 }
@@ -63,7 +64,7 @@ macro_rules! count {
     ($($x:tt)*) => { <[&str]>::len(&[$(stringify!($x)),*]) };
 }
 
-/// Makes of each row a struct with its encoder, and of all rows the enum [`Event`] with its decoder:
+/// Turns each row into a struct with its encoder, and all rows into the enum [`Event`] with its decoder:
 ///
 /// ```text
 /// compact { 23 SyncRegion = 23 "sync_region" (endpoint: E, kind: K) { [task_data: Id] = Last<Task>, ... } }
@@ -129,7 +130,8 @@ macro_rules! events {
                             let word = pack_group!(self; $($f)+);
                             surprise = u64::from(word != <$p>::predict(state, slot));
                             <$p>::update(state, slot, word);
-                            // Stored in any case; the length says whether it counts. No branch, no misprediction.
+                            // Stored unconditionally; `len` decides whether the word counts. A branch here would be
+                            // mispredicted.
                             out[len] = word;
                             len += surprise as usize;
                         }
@@ -202,7 +204,7 @@ macro_rules! events {
             }
 
             impl $Row {
-                /// The mirror of `encode`: the event and the words it took, `None` where words are missing.
+                /// Inverse of `encode`: the event and the number of words it took; `None` if words are missing.
                 #[inline(always)]
                 #[allow(unused_mut, unused_variables, unused_assignments)]
                 fn decode(words: &[u64], state: &mut State) -> Option<(Self, usize)> {
@@ -222,7 +224,7 @@ macro_rules! events {
                         <$p>::update(state, slot, word);
                         unpack_group!(word; $($f: $t),+);
                     )*
-                    // Flags that this version has no arguments for: their words follow all the same.
+                    // Flags for arguments that this version does not know are followed by words, too.
                     let unused = head >> FLAG_SHIFT & ((1 << (bit - FLAG_SHIFT)) - 1);
                     if unused != 0 {
                         len += unused.count_ones() as usize;
@@ -231,7 +233,7 @@ macro_rules! events {
                     Some(($Row { $($sf,)* $($($f,)+)* }, len))
                 }
 
-                /// The mirror of `encode_wide`, from the words behind the first two.
+                /// Inverse of `encode_wide`, applied to the words after the first two; `None` if words are missing.
                 #[allow(unused_mut, unused_variables, unused_assignments)]
                 fn decode_wide(words: &[u64], state: &mut State) -> Option<Self> {
                     let mut words = words.iter().copied();
@@ -275,7 +277,8 @@ macro_rules! events {
         #[allow(missing_docs, reason = "each variant is the row of its name")]
         pub enum Event<'a> {
             $($Row($Row),)*
-            // Rare, and large: a trace is mostly compact rows, which are moved about a lot.
+            // Boxed because wide events are rare and large, while the compact rows, which most of a trace consists of,
+            // are moved about a lot.
             $($Wide(Box<$Wide $(<$lt>)?>),)*
             /// An event of a newer tracer.
             Unknown(Box<UnknownEvent<'a>>),
@@ -294,7 +297,7 @@ macro_rules! events {
                 }
             }
 
-            /// The number of the event's callback, or ours from 256 on.
+            /// The number of the event's callback; events of ours have numbers from 256 on.
             pub fn number(&self) -> u16 {
                 match self {
                     $(Event::$Row(_) => $cnumber,)*
@@ -303,7 +306,8 @@ macro_rules! events {
                 }
             }
 
-            /// The code addresses of the event, 0 where there is none: `codeptr_ra`, and where the section lies that a thread begins.
+            /// The event's code addresses: `codeptr_ra`, and the address of the section that a `dispatch` event starts;
+            /// 0 for those it lacks.
             #[inline]
             pub fn codes(&self) -> [u64; 2] {
                 let section = match self {
@@ -313,7 +317,7 @@ macro_rules! events {
                 [self.code(), section]
             }
 
-            /// The event's code address (`codeptr_ra`); 0 where it has none.
+            /// The event's code address (`codeptr_ra`); 0 if the event has none.
             #[inline]
             pub fn code(&self) -> u64 {
                 match self {
@@ -341,8 +345,8 @@ macro_rules! events {
                 }
             }
 
-            /// Test tool: an event of row `row`, made of the numbers that `random` gives. Of the groups of a compact
-            /// row, half have the word that `state` predicts.
+            /// Test tool: an event of row `row`, made of the numbers that `random` returns. In a compact row, half of
+            /// the groups have the word that `state` predicts.
             #[doc(hidden)]
             #[allow(unused_variables)]
             pub fn generate(row: usize, state: &State, random: &mut dyn FnMut() -> u64) -> Event<'static> {
@@ -350,7 +354,7 @@ macro_rules! events {
                 $(
                     if row % Self::ROWS == index {
                         let slot = random() as usize % SLOTS;
-                        // Mostly what a compact event holds.
+                        // Mostly values that fit into a compact event.
                         $(let $sf = <$st>::from_word(match random() % 8 {
                             0 => random() >> (random() % 64),
                             _ => random() % 4,
@@ -377,7 +381,7 @@ macro_rules! events {
                 unreachable!("row is below the number of rows")
             }
 
-            /// Test tool: an event of row `row`, of which `words` gives the words of each argument by its name.
+            /// Test tool: an event of row `row`; `words` returns the words of the argument with the given name.
             #[doc(hidden)]
             #[allow(unused_variables)]
             pub fn of_arguments(row: usize, words: &mut dyn FnMut(&'static str) -> Vec<u64>) -> Event<'static> {
@@ -404,13 +408,13 @@ macro_rules! events {
                 unreachable!("row is below the number of rows")
             }
 
-            /// Rows of the table.
+            /// Number of rows of the table.
             pub const ROWS: usize = count!($($Row)*) + count!($($Wide)*);
         }
 
         impl<'a> Event<'a> {
-            /// Stores the event in the shortest form that holds it; `None` where `out` is too short. The tracer's
-            /// hot path does the same without the `match`.
+            /// Stores the event in its shortest encoding; `None` if `out` is too short. The tracer's hot path does the
+            /// same without the `match`.
             pub fn encode(&self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize> {
                 match self {
                     $(Event::$Row(row) => encode_compact(*row, state, ticks, out),)*
@@ -424,11 +428,11 @@ macro_rules! events {
             }
         }
 
-        /// Decodes the event at the start of `words` in place of `event`; gives the words that it took. Each row is
-        /// stored where it stays: to move an event that was stored just now costs as much as to decode it.
+        /// Decodes the event at the start of `words` into `event` and returns the number of words it took. Decoding in
+        /// place matters: moving an event costs as much as decoding it.
         ///
         /// # Errors
-        /// See [`DecodeError`]; the caller can skip a bad event only where its length is known.
+        /// See [`DecodeError`]; the caller can skip a bad event only if its length is known.
         #[inline]
         pub(crate) fn decode_into(
             event: &mut Event<'static>,

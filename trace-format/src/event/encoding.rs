@@ -1,18 +1,18 @@
-//! How a row becomes words, whatever the row.
+//! Encoding of a row as words: what all rows have in common.
 
 use crate::event::field::{Numbers, Words};
 use crate::event::predict::{SLOTS, State};
 
-/// The most words that a compact event takes.
+/// Maximum number of words of a compact event.
 pub const MAX_COMPACT_WORDS: usize = 1 + FLAG_BITS as usize;
-/// Bits of an event's time: a chunk ends before its base lies 2^38 ticks back.
+/// Bits of an event's time: a chunk must end before an event is 2^38 ticks after the chunk's base.
 pub const TICK_BITS: u32 = 38;
 /// The prefix of wide events.
 pub(super) const WIDE: u64 = 63;
-/// The most words that a wide event has behind its first two.
+/// Maximum number of words of a wide event after its first two.
 pub const MAX_WIDE_WORDS: usize = (1 << 20) - 1;
 
-/// Bits for the head arguments, of which an endpoint in front of a kind takes the lowest.
+/// Bits for the head arguments. For an endpoint and a kind, the endpoint takes the lowest bits.
 pub(super) const SUB_BITS: u32 = 6;
 pub(super) const ENDPOINT_BITS: u32 = 2;
 pub(super) const FLAG_BITS: u32 = 7;
@@ -22,7 +22,8 @@ pub(super) const FLAG_SHIFT: u32 = 19;
 pub(crate) const TICK_SHIFT: u32 = 64 - TICK_BITS;
 pub(super) const WIDE_LEN_SHIFT: u32 = 6;
 
-// The picture in `event/mod.rs`, and room for the sub-kind, for every code slot, and for the length of a wide event.
+// Checks the drawing in `event/mod.rs`, and that there is room for the sub-kind, all code slots and the length of a
+// wide event.
 const _: () = assert!(FLAG_SHIFT + FLAG_BITS == TICK_SHIFT && TICK_SHIFT + TICK_BITS == 64);
 const _: () = assert!(SUB_BITS == SLOT_SHIFT - SUB_SHIFT && WIDE < 1 << SUB_SHIFT);
 const _: () = assert!(SLOTS == 1 << (FLAG_SHIFT - SLOT_SHIFT));
@@ -32,14 +33,14 @@ const _: () = assert!(MAX_COMPACT_WORDS == 8);
 /// Words that follow the head of a compact event: one per flag that is set.
 #[inline]
 pub(crate) fn compact_extra_words(head: u64) -> usize {
-    // Mostly none, which is faster to check than to count.
+    // Most events have no further word, and comparing with 0 is faster than counting bits.
     match head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1) {
         0 => 0,
         flags => flags.count_ones() as usize,
     }
 }
 
-/// Words that follow `head`, whichever its encoding is.
+/// Number of words that follow `head`, in either encoding.
 #[inline]
 pub(crate) fn extra_words(head: u64) -> usize {
     if is_wide_prefix(head) {
@@ -49,12 +50,12 @@ pub(crate) fn extra_words(head: u64) -> usize {
     }
 }
 
-/// True of the first word of a wide event.
+/// Whether `head` is the first word of a wide event.
 pub(crate) fn is_wide_prefix(head: u64) -> bool {
     head & 63 == WIDE
 }
 
-/// The words of each event in turn, up to one that is cut off. Nothing is decoded.
+/// Splits `words` into the words of each event, without decoding them. Stops at an event that is cut off.
 pub(crate) fn split(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
     std::iter::from_fn(move || {
         let len = 1 + extra_words(*words.first()?);
@@ -68,40 +69,40 @@ pub(crate) fn split(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
 pub trait CompactRow: Copy {
     /// The row's kind in the head of its events, 1 to 62.
     const KIND: u8;
-    /// True where the arguments in the head's sub bits fit; else only [`CompactRow::encode_wide`] will do.
+    /// Whether the head arguments fit into the sub bits; if not, the event needs [`CompactRow::encode_wide`].
     fn fits(&self) -> bool;
     /// Whether the row has a code address.
     const HAS_CODE: bool;
-    /// True where the event's code address is not in its slot: its module may be new.
+    /// Whether the event's code address differs from the one in its slot; if so, its module may be new.
     fn has_new_code(&self, state: &State) -> bool;
     /// The event's code address; 0 where the row has none.
     fn code(&self) -> u64;
-    /// Stores head and unpredicted arguments and returns the number of words. `ticks` is below 2^38, and
-    /// [`CompactRow::fits`]; other values are cut off. `KNOWN_CODE` says that [`CompactRow::has_new_code`] was asked
-    /// and is false.
+    /// Stores the head and the unpredicted arguments, and returns the number of words. `ticks` must be below 2^38 and
+    /// [`CompactRow::fits`] true; other values are truncated. `KNOWN_CODE` asserts that [`CompactRow::has_new_code`]
+    /// returned false.
     fn encode<const KNOWN_CODE: bool>(
         self,
         state: &mut State,
         ticks: u64,
         out: &mut [u64; MAX_COMPACT_WORDS],
     ) -> usize;
-    /// True where every argument, the code address too, is as predicted: the head is all that is stored.
+    /// Whether every argument, including the code address, is as predicted, so that only the head is stored.
     fn is_predicted(&self, state: &State) -> bool;
-    /// The event's only word, where it [`CompactRow::is_predicted`]; otherwise as [`CompactRow::encode`].
+    /// The event's only word, if [`CompactRow::is_predicted`] is true. Updates the state like [`CompactRow::encode`].
     fn encode_predicted(self, state: &mut State, ticks: u64) -> u64;
-    /// True where every argument but the code address is as predicted.
+    /// Whether every argument except the code address is as predicted.
     fn is_predicted_but_for_code(&self, state: &State) -> bool;
-    /// The event's two words, where it [`CompactRow::is_predicted_but_for_code`] and [`CompactRow::has_new_code`]; otherwise as
-    /// [`CompactRow::encode`].
+    /// The event's two words, if [`CompactRow::is_predicted_but_for_code`] and [`CompactRow::has_new_code`] are true.
+    /// Updates the state like [`CompactRow::encode`].
     fn encode_new_code(self, state: &mut State, ticks: u64) -> [u64; 2];
-    /// Stores the event in its wide form, which holds any value; `None`, and nothing learnt, where `out` is too
-    /// short. [`MAX_COMPACT_WORDS`] + 4 words suffice for any row.
+    /// Stores the event in its wide form, which holds any value. Returns `None` and leaves `state` unchanged if `out`
+    /// is too short; [`MAX_COMPACT_WORDS`] + 4 words suffice for any row.
     fn encode_wide(self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize>;
 }
 
 /// A row of the table that has only the wide encoding.
 pub trait WideRow {
-    /// Stores the event; `None` where it does not fit `out`.
+    /// Stores the event; `None` if it does not fit into `out`.
     fn encode(&self, ticks: u64, out: &mut [u64]) -> Option<usize>;
     /// The event's code address; 0 where the row has none.
     fn code(&self) -> u64;
@@ -116,11 +117,11 @@ pub trait WideRow {
 pub struct ArgumentSchema {
     /// The argument's name: OMPT's, or ours.
     pub name: &'static str,
-    /// The argument's type, as `Field::TYPE` has it.
+    /// The argument's type, named as in `Field::TYPE`.
     pub type_name: &'static str,
-    /// How its group is predicted; `None` for an argument in the head's sub bits, and in a wide row.
+    /// The predictor of the argument's group; `None` for an argument in the head's sub bits, and in a wide row.
     pub predictor: Option<&'static str>,
-    /// The argument's group: those of one number share a word, or the sub bits.
+    /// The number of the argument's group: arguments of one group share a word, or the sub bits.
     pub group: usize,
 }
 
@@ -142,7 +143,7 @@ pub(super) fn push_group(
 /// A row of the table in the description that each trace carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSchema {
-    /// The callback's number, or one of ours from 256 on.
+    /// The callback's number; events of ours have numbers from 256 on.
     pub number: u16,
     /// The row's kind, 0 for a wide row.
     pub kind: u8,
@@ -154,12 +155,12 @@ pub struct EventSchema {
     pub arguments: Vec<ArgumentSchema>,
 }
 
-/// The specification's spelling of an argument that is a keyword of Rust.
+/// The specification's spelling of an argument whose name is a Rust keyword.
 pub(super) fn argument_name(name: &'static str) -> &'static str {
     name.strip_prefix("r#").unwrap_or(name)
 }
 
-/// Stores a wide event whose arguments `put` writes.
+/// Stores a wide event whose arguments are written by `put`.
 pub(super) fn wide(out: &mut [u64], ticks: u64, tag: u64, put: impl FnOnce(&mut Words<'_>)) -> Option<usize> {
     let (front, rest) = out.split_at_mut_checked(2)?;
     let mut words = Words::new(rest);
@@ -170,7 +171,7 @@ pub(super) fn wide(out: &mut [u64], ticks: u64, tag: u64, put: impl FnOnce(&mut 
     Some(2 + len)
 }
 
-/// Stores `row` in its compact form where it fits, else in its wide form.
+/// Stores `row` in its compact form if it fits, else in its wide form.
 pub fn encode_compact<R: CompactRow>(
     row: R,
     state: &mut State,
@@ -188,14 +189,14 @@ pub fn encode_compact<R: CompactRow>(
     Some(row.encode::<false>(state, ticks, out))
 }
 
-/// Why words are no event.
+/// Why words could not be decoded as an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The event ends beyond the last word.
     Truncated,
     /// A compact event of a newer format; the rest of the chunk cannot be decoded.
     UnknownKind(u8),
-    /// A wide event whose arguments do not add up; it can be skipped.
+    /// A wide event with invalid arguments; it can be skipped.
     BadArguments {
         /// Words to skip.
         len: usize,

@@ -1,17 +1,17 @@
-//! The arguments of events: the type of each, its word in the file, and how it is shown.
+//! The arguments of events: their types, their encoding in the file, and how they are shown.
 //!
-//! Every argument is one 64-bit word in the file ([`Field`]), but for texts and lists, which only wide events
-//! carry ([`WideField`]). The type says how [`crate::Event::visit`] shows it.
+//! Every argument is one 64-bit word in the file ([`Field`]), except for texts, lists and bytes, which only wide events
+//! contain ([`WideField`]). The type decides how [`crate::Event::visit`] shows the argument.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use ompt_sys as ompt;
 
-/// An `ompt_data_t *` argument: what the tool had stored behind the pointer when the callback came.
+/// An `ompt_data_t *` argument: the value that the tool had stored behind the pointer when the callback was called.
 ///
-/// The tracer stores ids of parallel regions and tasks there, unique per process and never 0. A null pointer and
-/// a pointer to data that the tool never set are different facts: see [`Id::NULL`] and [`Id::UNSET`].
+/// The tracer stores ids of parallel regions and tasks there; they are unique per process and never 0. A null pointer
+/// differs from a pointer to data that the tool never set: see [`Id::NULL`] and [`Id::UNSET`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u64);
 
@@ -35,7 +35,7 @@ pub struct Address(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticks(pub u64);
 
-/// A number of seconds, a `double` of the runtime's; equal where its bits are.
+/// A number of seconds, from a `double` of the runtime. Compares by bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seconds(u64);
 
@@ -45,14 +45,15 @@ impl Seconds {
         Seconds(seconds.to_bits())
     }
 
-    /// The number, which may be any, not only a finite one.
+    /// The number of seconds; may be infinite or NaN.
     pub fn get(self) -> f64 {
         f64::from_bits(self.0)
     }
 }
 
-/// An argument of 32 bits whose whole register was kept. Intel's runtimes of 2022 and 2023 call
-/// `ompt_callback_target_data_op` with one argument more in front. Only the reader, who knows the dialect, can know which
+/// An argument of 32 bits, recorded as its whole register. Intel's runtimes of 2022 and 2023 call
+/// `ompt_callback_target_data_op` with an extra first argument; only the reader, which knows the dialect, can tell
+/// which register holds which argument.
 /// register holds what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Register<T>(pub u64, PhantomData<T>);
@@ -63,13 +64,13 @@ impl<T: Field> Register<T> {
         Register(bits, PhantomData)
     }
 
-    /// The argument, where the runtime keeps to the specification.
+    /// The argument, assuming that the runtime follows the specification.
     pub fn argument(self) -> T {
         T::from_word(self.0)
     }
 }
 
-/// A text of the traced process: bytes, in no certain encoding; `None` for a null pointer.
+/// A text from the traced process: bytes in an unknown encoding; `None` for a null pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text<'a>(pub Option<Cow<'a, [u8]>>);
 
@@ -79,44 +80,46 @@ impl<'a> Text<'a> {
         Text(Some(Cow::Borrowed(bytes)))
     }
 
-    /// The text for people: invalid UTF-8 replaced; empty for a null pointer.
+    /// The text for display: invalid UTF-8 is replaced; empty for a null pointer.
     pub fn lossy(&self) -> Cow<'_, str> {
         self.0.as_deref().map_or(Cow::Borrowed(""), String::from_utf8_lossy)
     }
 }
 
-/// Bytes of the traced process, such as an image of code.
+/// Bytes from the traced process, such as a code image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes<'a>(pub Cow<'a, [u8]>);
 
 /// One element of the array of `ompt_callback_dependences` (OpenMP 5.2, 19.4.4.12, `ompt_dependence_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// The variable's address, or the iteration vector's element for a doacross dependence.
+    /// The variable's address or, for a doacross dependence, the element of the iteration vector.
     pub variable: u64,
     /// The dependence's type.
     pub dependence_type: ompt::ompt_dependence_type_t,
 }
 
-/// The elements of an array argument that were valid when the callback came.
+/// The elements of an array argument, copied while the callback ran.
 pub type DependenceList<'a> = Cow<'a, [Dependence]>;
 
-/// The numbers of an array argument, for example one mapping's bytes.
+/// The numbers of an array argument, for example the sizes of mappings in bytes.
 pub type Numbers<'a> = Cow<'a, [u64]>;
 
-/// A call stack: code addresses, the innermost frame first. [`crate::event::stack::Stacks`] codes one by the one before it.
+/// A call stack: code addresses, innermost frame first. [`crate::event::stack::Stacks`] encodes each stack as the
+/// difference from the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack<'a> {
-    /// The number of outermost frames that are those of the stack before, in the same chunk, and that `frames` lacks. 0 in
-    /// what [`crate::Events`] gives: there `frames` are all.
+    /// Number of outermost frames that this stack shares with the previous stack of the chunk and that are therefore
+    /// not in `frames`. Always 0 in the events of [`crate::Events`], where `frames` is complete.
     pub shared: u64,
-    /// The other frames. The first is the program counter if nothing called on; the others are return addresses.
+    /// The other frames. The first is the program counter if the innermost function had called no other; all others are
+    /// return addresses.
     pub frames: Numbers<'a>,
 }
 
 impl Stack<'_> {
-    /// The address behind each frame's instruction, innermost first: one behind the program counter, then the return
-    /// addresses.
+    /// For each frame, the address after its current instruction, innermost first: the program counter plus one, then
+    /// the return addresses.
     pub fn return_addresses(&self) -> impl Iterator<Item = u64> {
         let mut frames = self.frames.iter().copied();
         let innermost = frames.next().map(|frame| frame.wrapping_add(1));
@@ -135,9 +138,9 @@ pub enum Value<'a> {
     Uint(u64),
     /// A signed number.
     Int(i64),
-    /// An enumerator; without a name where the runtime sent a value that the specification lacks.
+    /// An enumerator; the name is `None` if the specification lacks the value.
     Enum(u32, Option<&'static str>),
-    /// A set of flags, and the names of all flags known for the type.
+    /// A set of flags, and the names of all known flags of its type.
     Flags(u32, &'static [(&'static str, u32)]),
     /// A raw clock reading.
     Ticks(u64),
@@ -149,7 +152,7 @@ pub enum Value<'a> {
     Dependences(&'a [Dependence]),
     /// A list of numbers.
     Numbers(&'a [u64]),
-    /// Bytes that mean something to another program only.
+    /// Bytes that only another program can interpret.
     Bytes(&'a [u8]),
 }
 
@@ -157,11 +160,11 @@ pub enum Value<'a> {
 pub trait Field: Copy {
     /// The type's name in the schema that each trace carries.
     const TYPE: &'static str;
-    /// The word that the file holds.
+    /// The argument as the word in the file.
     fn word(self) -> u64;
-    /// The argument of a word; any word gives a value, whoever wrote it.
+    /// The argument from its word; accepts any word.
     fn from_word(word: u64) -> Self;
-    /// How it is shown.
+    /// The argument as exporters and `dump` show it.
     fn value(self) -> Value<'static>;
 }
 
@@ -206,7 +209,7 @@ impl<T: Field> Field for Register<T> {
 }
 
 macro_rules! enum_fields {
-    // One `Field` per open enum of the interface: its number is the word, its name what is shown.
+    // One `Field` per open enum of the interface: the word is its number, shown by its name.
     ($($t:ident)*) => { $(
         impl Field for ompt::$t {
             const TYPE: &'static str = stringify!($t);
@@ -217,7 +220,7 @@ macro_rules! enum_fields {
             fn value(self) -> Value<'static> { Value::Enum(self.0, self.name()) }
         }
     )*
-        /// Test tool: the enumerators of the type that has this name in the schema; none of any other type.
+        /// Test tool: the enumerators of the type with this name in the schema; empty for other types.
         #[doc(hidden)]
         pub fn enumerators(type_name: &str) -> &'static [(&'static str, u32)] {
             match type_name {
@@ -258,7 +261,7 @@ macro_rules! own_enums {
         #[allow(non_upper_case_globals, reason = "spelled as they are shown")]
         impl $t {
             $($(#[$vdoc])* pub const $name: $t = $t($value);)*
-            /// The value's name, where it is one of those above.
+            /// The value's name, if it is one of those above.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 { $($value => Some(stringify!($name)),)* _ => None }
             }
@@ -274,50 +277,51 @@ macro_rules! own_enums {
     )* };
 }
 
-/// The interfaces other than OpenMP whose calls and objects are recorded, as their events' `domain` has them.
+/// The interfaces other than OpenMP whose calls and objects are recorded: the values of `domain` in their events.
 pub mod domain {
     /// The Message Passing Interface.
     pub const MPI: u32 = 1;
-    /// Those through which programs speak of themselves.
+    /// The annotation interfaces (NVTX, ITT, Kokkos Tools, ...).
     pub const ANNOTATIONS: u32 = 2;
 }
 
 own_enums! {
-    /// Why recording began, stopped or went on (`omptrace_monitoring`).
+    /// Why recording began, paused, resumed or ended (`omptrace_monitoring`).
     MonitoringChange {
         /// The session begins; recording is on.
         begin = 1,
-        /// `omp_control_tool(omp_control_tool_pause)`: callbacks give ids and store nothing.
+        /// `omp_control_tool(omp_control_tool_pause)`: callbacks assign ids but record no events.
         pause = 2,
         /// `omp_control_tool(omp_control_tool_start)` after a pause.
         resume = 3,
         /// `omp_control_tool(omp_control_tool_end)`: nothing more is recorded in this session.
         end = 4,
-        /// `omp_control_tool(omp_control_tool_flush)`: all that was recorded so far is in the file.
+        /// `omp_control_tool(omp_control_tool_flush)`: everything recorded so far is in the file.
         flush = 5,
     }
-    /// Which clock asks for samples (`omptrace_sample_stream`).
+    /// The clock that triggers samples (`omptrace_sample_stream`).
     SampleClock {
-        /// A timer on the thread's processor time (`CLOCK_THREAD_CPUTIME_ID`), in user and kernel mode.
+        /// A timer on the thread's CPU time (`CLOCK_THREAD_CPUTIME_ID`), in user and kernel mode.
         cpu = 1,
         /// `perf_event_open`'s task clock, in user mode only.
         perf = 2,
     }
-    /// Why a stack has no more frames (`omptrace_sample`, `omptrace_context`).
+    /// Why a stack ends (`omptrace_sample`, `omptrace_context`).
     StackEnd {
         /// The thread's outermost frame was reached: the stack is complete.
         outermost = 1,
-        /// The tracer keeps no more frames; the outer ones are missing.
+        /// The tracer's limit on frames was reached; the outer frames are missing.
         limit = 2,
         /// The code has no unwind information.
         no_unwind_information = 3,
-        /// A value that the unwind information names could not be read.
+        /// A value that the unwind information refers to could not be read.
         unreadable = 4,
         /// The stack pointer is not on the thread's stack (`makecontext`, `sigaltstack`).
         other_stack = 5,
-        /// The signal handler had too little room on its stack to unwind.
+        /// The signal handler's stack had too little room for unwinding.
         no_room = 6,
-        /// The frames from some place on are by frame pointers, where nothing says that the code keeps them: they may be wrong.
+        /// From some frame on, frames were found by frame pointers although the code is not known to keep them: they
+        /// may be wrong.
         guess = 7,
     }
     /// What a thread waits for outside of OpenMP (`omptrace_external_wait`), and what its `object` is.
@@ -334,17 +338,18 @@ own_enums! {
         join = 5,
         /// A pthread barrier; its address.
         barrier = 6,
-        /// Time, in `nanosleep` and the like; no object.
+        /// Time, in `nanosleep` and similar functions; no object.
         sleep = 7,
-        /// Input, in `read` and the like; the file descriptor.
+        /// Input, in `read` and similar functions; the file descriptor.
         read = 8,
-        /// Output, in `write` and the like; the file descriptor.
+        /// Output, in `write` and similar functions; the file descriptor.
         write = 9,
-        /// Any of several file descriptors, in `poll`, `select` and the like; that of `epoll_wait`, else no object.
+        /// Any of several file descriptors, in `poll`, `select` and similar functions. For `epoll_wait`, the object is
+        /// its descriptor; otherwise there is none.
         poll = 10,
         /// Data from a socket; its file descriptor.
         receive = 11,
-        /// Room for data to a socket; its file descriptor.
+        /// Room to send data to a socket; its file descriptor.
         send = 12,
         /// A connection to a socket; its file descriptor.
         accept = 13,
@@ -363,7 +368,7 @@ own_enums! {
         nonblocking_send = 4,
         /// A receive that continues after the call has returned.
         nonblocking_receive = 5,
-        /// Persistent or partitioned requests are started.
+        /// Starting persistent or partitioned requests.
         start = 6,
         /// Waiting for requests.
         wait = 7,
@@ -384,7 +389,7 @@ own_enums! {
         /// Anything else.
         other = 15,
     }
-    /// How the objects of a call take part in it (`omptrace_call_objects`).
+    /// The role of a call's objects (`omptrace_call_objects`).
     CallRole {
         /// The call waits for these requests.
         awaited = 1,
@@ -392,14 +397,14 @@ own_enums! {
         completed = 2,
         /// These requests are started.
         started = 3,
-        /// No objects, but tests that found no completed request.
+        /// No objects; the number of tests that found no completed request.
         spun = 4,
-        /// No objects, but the message that is received along with the one that the call sends.
+        /// No objects; the message that a send-receive call receives.
         received = 5,
-        /// These requests have other handles now.
+        /// Persistent requests whose handles changed when they were started.
         replaced = 6,
     }
-    /// What an object is (`omptrace_object_defined`).
+    /// The kind of an object (`omptrace_object_defined`).
     ObjectKind {
         /// A communicator.
         communicator = 1,
@@ -413,20 +418,20 @@ own_enums! {
         datatype = 5,
         /// A persistent request.
         request = 6,
-        /// A domain of annotations; its handle is the number that annotations have for it.
+        /// A domain of annotations; its handle is the number by which annotations refer to it.
         domain = 7,
         /// A category of annotations: its handle is the program's number, its parent the domain.
         category = 8,
-        /// The text of annotations, mostly a name.
+        /// A text of annotations, usually a name.
         text = 9,
         /// The name of a counter, or of a fact about a range.
         key = 10,
     }
     /// A change of a module (`omptrace_module`).
     ModuleChange {
-        /// A code address in it was seen for the first time.
+        /// A code address in the module was seen for the first time.
         seen = 1,
-        /// The loader has removed it since.
+        /// The loader has unloaded the module.
         unloaded = 2,
     }
 }
@@ -439,21 +444,21 @@ pub use annotations::*;
 pub trait WideField<'a>: Sized {
     /// The type's name in the schema that each trace carries.
     const WIDE_TYPE: &'static str;
-    /// Stores the argument through `out`, which counts on where there is no room.
+    /// Writes the argument to `out`, which keeps counting when it is full.
     fn put(&self, out: &mut Words<'_>);
-    /// Reads the argument back; `None` where words are missing.
+    /// Reads the argument from `input`; `None` if words are missing.
     fn take(input: &mut &[u64]) -> Option<Self>;
-    /// The argument where it is one word, else 0.
+    /// The argument if it is one word, else 0.
     fn single_word(&self) -> u64 {
         0
     }
-    /// How it is shown.
+    /// The argument as exporters and `dump` show it.
     fn wide_value(&self) -> Value<'_>;
-    /// Test generator: an argument made of the numbers that `random` gives.
+    /// Test tool: an argument made of the numbers that `random` returns.
     fn generate(random: &mut dyn FnMut() -> u64) -> Self;
 }
 
-/// Words being written into a slice of fixed size; `len` beyond it says that they did not fit.
+/// A writer of words to a slice of fixed size; a `len` above the slice's means that they did not fit.
 #[derive(Debug)]
 pub struct Words<'s> {
     slice: &'s mut [u64],
@@ -474,23 +479,23 @@ impl<'s> Words<'s> {
         self.len += 1;
     }
 
-    /// Words that are or would have been written.
+    /// Number of words pushed, including those that did not fit.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True before the first word.
+    /// Whether no word was pushed yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The words written, or `None` if they did not fit.
+    /// Number of words written; `None` if they did not fit.
     pub fn finish(self) -> Option<usize> {
         (self.len <= self.slice.len()).then_some(self.len)
     }
 }
 
-/// Stores bytes, eight to a word.
+/// Writes bytes, eight to a word.
 fn put_bytes(bytes: &[u8], out: &mut Words<'_>) {
     for part in bytes.chunks(8) {
         let mut word = [0; 8];
@@ -499,7 +504,7 @@ fn put_bytes(bytes: &[u8], out: &mut Words<'_>) {
     }
 }
 
-/// The mirror of [`put_bytes`]: `len` bytes; `None` where words are missing.
+/// Inverse of [`put_bytes`]: reads `len` bytes; `None` if words are missing.
 fn take_bytes(input: &mut &[u64], len: usize) -> Option<Vec<u8>> {
     let (words, rest) = input.split_at_checked(len.div_ceil(8))?;
     *input = rest;
@@ -532,7 +537,7 @@ impl<F: Field> WideField<'_> for F {
     }
 }
 
-/// A text is its length in bytes plus one, or 0 for a null pointer, then its bytes, eight to a word.
+/// A text is stored as its length in bytes plus one (0 for a null pointer), then its bytes, eight to a word.
 impl<'a> WideField<'a> for Text<'a> {
     const WIDE_TYPE: &'static str = "text";
     fn put(&self, out: &mut Words<'_>) {
@@ -560,7 +565,7 @@ impl<'a> WideField<'a> for Text<'a> {
     }
 }
 
-/// Bytes are their number, then they themselves, eight to a word.
+/// Bytes are stored as their number, then the bytes, eight to a word.
 impl<'a> WideField<'a> for Bytes<'a> {
     const WIDE_TYPE: &'static str = "bytes";
     fn put(&self, out: &mut Words<'_>) {
@@ -579,7 +584,7 @@ impl<'a> WideField<'a> for Bytes<'a> {
     }
 }
 
-/// A list is its length, then its elements.
+/// A list is stored as its length, then its elements.
 impl<'a> WideField<'a> for DependenceList<'a> {
     const WIDE_TYPE: &'static str = "dependences";
     fn put(&self, out: &mut Words<'_>) {
@@ -611,7 +616,7 @@ impl<'a> WideField<'a> for DependenceList<'a> {
     }
 }
 
-/// A list is its length, then its elements.
+/// A list is stored as its length, then its elements.
 impl<'a> WideField<'a> for Numbers<'a> {
     const WIDE_TYPE: &'static str = "numbers";
     fn put(&self, out: &mut Words<'_>) {
@@ -632,7 +637,8 @@ impl<'a> WideField<'a> for Numbers<'a> {
     }
 }
 
-/// A stack is how many frames it shares with the one before, the number of its other frames, then these.
+/// A stack is stored as the number of frames shared with the previous stack, the number of its other frames, then these
+/// frames.
 impl<'a> WideField<'a> for Stack<'a> {
     const WIDE_TYPE: &'static str = "stack";
     fn put(&self, out: &mut Words<'_>) {

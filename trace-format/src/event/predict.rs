@@ -1,27 +1,27 @@
-//! Predictors: what an argument will probably be, so that only surprises are stored.
+//! Predictors of arguments: an argument is stored only if it differs from the prediction.
 //!
-//! **One implementation serves encoder and decoder**: both keep a [`State`], both ask `predict` and then give
-//! `update` the true value, so they cannot disagree. A state starts empty in each chunk, but for the stream's next
-//! id, which the chunk's header holds; every chunk therefore decodes alone.
+//! **Encoder and decoder share one implementation**: both keep a [`State`], call `predict`, and then pass the true
+//! value to `update`, so they cannot disagree. A state is empty at the start of each chunk, except for the stream's
+//! next id, which is in the chunk's header; every chunk can therefore be decoded alone.
 
 use std::marker::PhantomData;
 
 use crate::event::field::Id;
 
-/// Slots for code addresses in a [`State`]. Two addresses in one slot cost bytes, never correctness.
+/// Number of slots for code addresses in a [`State`]. Collisions of two addresses cost bytes, never correctness.
 pub const SLOTS: usize = 128;
-/// Depth of the stack of suspended tasks; deeper nesting costs bytes, never correctness.
+/// Depth of the stack of suspended tasks. Deeper nesting costs bytes, never correctness.
 const SUSPENDED: usize = 32;
-/// Arguments remembered per depth of that stack.
+/// Number of arguments remembered per depth of that stack.
 const FRAMES: usize = 2;
-/// Arguments remembered per code address.
+/// Number of arguments remembered per code address.
 const HERE: usize = 5;
 
-/// All that prediction remembers of one stream within one chunk.
+/// Everything that the predictors remember of one stream within one chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct State {
-    /// The newest id that this stream gave to a parallel region or task.
+    /// The newest id that this stream assigned to a parallel region or task.
     pub next_id: u64,
     last: [u64; CLASSES],
     suspended: [u64; SUSPENDED],
@@ -47,12 +47,12 @@ impl State {
         }
     }
 
-    /// Back to the start of a chunk.
+    /// Resets the state to the start of a chunk.
     pub fn reset(&mut self, next_id: u64) {
         *self = State::new(next_id);
     }
 
-    /// The id that this stream gives next.
+    /// The id that this stream assigns next.
     #[inline(always)]
     pub fn fresh_id(&self) -> u64 {
         self.next_id.wrapping_add(1)
@@ -65,18 +65,18 @@ impl State {
     }
 }
 
-/// The class of a remembered value: the arguments of one class share one memory.
+/// The class of a remembered value: arguments of one class share one memory cell.
 pub trait Class {
     /// Remembers `value`.
     fn set(state: &mut State, value: u64);
-    /// Like [`Class::set`], where `value` is what [`Class::get`] gives.
+    /// Like [`Class::set`], if `value` equals the result of [`Class::get`].
     fn set_again(state: &mut State, value: u64);
     /// The value remembered last.
     fn get(state: &State) -> u64;
 }
 
 macro_rules! classes {
-    // Each name becomes a type with a place of its own in `State::last`.
+    // Each name becomes a type with its own element of `State::last`.
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         #[allow(non_camel_case_types)]
         enum Place { $($name),*, Count }
@@ -100,9 +100,9 @@ macro_rules! classes {
 classes! {
     /// The task that runs on this thread.
     Task,
-    /// The task around the innermost parallel region that this thread began.
+    /// The encountering task of the innermost parallel region that this thread began.
     Outer,
-    /// The parallel region of the last event that named one.
+    /// The parallel region that was named last.
     Parallel,
     /// Requested parallelism and flags of a parallel region.
     Team,
@@ -134,11 +134,11 @@ classes! {
     CallPeer,
     /// The bytes of a message.
     CallBytes,
-    /// What a call returns.
+    /// The result of a call.
     CallResult,
-    /// Source and domain of the range that ended last.
+    /// Source and domain of the annotated range that ended last.
     AnnotationDomain,
-    /// Its instance.
+    /// Instance of the annotated range that ended last.
     AnnotationInstance,
 }
 
@@ -159,7 +159,7 @@ impl<A: Class, B: Class> Class for (A, B) {
     }
 }
 
-/// Remembered nowhere.
+/// Not remembered.
 impl Class for () {
     #[inline(always)]
     fn set(_: &mut State, _: u64) {}
@@ -171,24 +171,25 @@ impl Class for () {
     }
 }
 
-/// How an argument is predicted.
+/// A predictor of an argument.
 pub trait Predict {
-    /// True of [`Code`] alone.
+    /// True for [`Code`] only.
     const IS_CODE: bool = false;
-    /// The code slot that a value of this argument selects for the whole event; 0 but for [`Code`].
+    /// The code slot that a value of this argument selects for the whole event; 0 for all predictors except [`Code`]
+    /// and [`Named`].
     #[inline(always)]
     fn slot(_value: u64) -> usize {
         0
     }
-    /// The value expected, in an event whose code slot is `slot`.
+    /// The expected value in an event whose code slot is `slot`.
     fn predict(state: &State, slot: usize) -> u64;
-    /// Takes note of the true value.
+    /// Remembers the true value.
     fn update(state: &mut State, slot: usize, value: u64);
-    /// Like [`Predict::update`], where `value` is the one that was predicted: mostly there is nothing to do.
+    /// Like [`Predict::update`], if `value` equals the prediction: usually there is nothing to do.
     fn confirm(state: &mut State, slot: usize, value: u64);
 }
 
-/// The last value of its class.
+/// Predicts the last value of the class.
 #[derive(Debug)]
 pub struct Last<C>(PhantomData<C>);
 
@@ -207,7 +208,7 @@ impl<C: Class> Predict for Last<C> {
     }
 }
 
-/// The next id of this stream, which becomes its newest; remembered in the class.
+/// Predicts the stream's next id, which becomes its newest; remembered in the class.
 #[derive(Debug)]
 pub struct NextId<C = ()>(PhantomData<C>);
 
@@ -228,7 +229,7 @@ impl<C: Class> Predict for NextId<C> {
     }
 }
 
-/// The newest id of this stream: a task just created is mostly the one that runs next.
+/// Predicts the newest id of this stream, because the task created last is usually the next to run.
 #[derive(Debug)]
 pub struct Newest<C = ()>(PhantomData<C>);
 
@@ -247,7 +248,7 @@ impl<C: Class> Predict for Newest<C> {
     }
 }
 
-/// The running task, which is suspended by this event.
+/// Predicts the running task, which this event suspends.
 #[derive(Debug)]
 pub struct Suspend;
 
@@ -267,7 +268,7 @@ impl Predict for Suspend {
     }
 }
 
-/// The task suspended last, which runs again.
+/// Predicts the task that was suspended last, which resumes.
 #[derive(Debug)]
 pub struct Resume;
 
@@ -287,8 +288,8 @@ impl Predict for Resume {
     }
 }
 
-/// The last value seen with this event's code address: a source line mostly repeats itself. `N` distinguishes
-/// the arguments of one event.
+/// Predicts the last value seen with this event's code address, because a construct usually repeats its values. `N`
+/// distinguishes the arguments of one event.
 #[derive(Debug)]
 pub struct Here<const N: usize>;
 
@@ -305,8 +306,8 @@ impl<const N: usize> Predict for Here<N> {
     fn confirm(_: &mut State, _: usize, _: u64) {}
 }
 
-/// The last value seen with as many tasks suspended: a recursive task has a stack frame of its own at each depth. `N`
-/// distinguishes the arguments of one event.
+/// Predicts the last value seen with the same number of suspended tasks, because a recursive task has its own stack
+/// frame at each depth. `N` distinguishes the arguments of one event.
 #[derive(Debug)]
 pub struct Frame<const N: usize>;
 
@@ -323,7 +324,7 @@ impl<const N: usize> Predict for Frame<N> {
     fn confirm(_: &mut State, _: usize, _: u64) {}
 }
 
-/// A null pointer, where a runtime keeps to the specification.
+/// Predicts a null pointer, as the specification requires.
 #[derive(Debug)]
 pub struct Null;
 
@@ -338,7 +339,7 @@ impl Predict for Null {
     fn confirm(_: &mut State, _: usize, _: u64) {}
 }
 
-/// A code address: chosen by a multiplicative hash of the address, its slot is part of the event's head.
+/// Predicts a code address: its slot, chosen by a multiplicative hash of the address, is part of the event's head.
 #[derive(Debug)]
 pub struct Code;
 
@@ -360,7 +361,8 @@ impl Predict for Code {
     fn confirm(_: &mut State, _: usize, _: u64) {}
 }
 
-/// Domain and name of a range: chosen by a hash of both, the slot is part of the event's head, as that of [`Code`].
+/// Predicts domain and name of an annotated range: their slot, chosen by a hash of both, is part of the event's head,
+/// as for [`Code`].
 #[derive(Debug)]
 pub struct Named;
 

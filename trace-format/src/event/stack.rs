@@ -1,7 +1,7 @@
-//! Call stacks, each coded by what it has in common with the one before.
+//! Call stacks, each encoded as the difference from the one before.
 //!
-//! Two samples of a thread mostly have their outer frames in common: the second is stored as the number of these and its other
-//! frames. Each chunk decodes alone, so its first stack is whole.
+//! Consecutive samples of a thread usually share their outer frames: the second one is stored as the number of shared
+//! frames and its other frames. Each chunk can be decoded alone, so its first stack is complete.
 //!
 //! ```
 //! use omptrace_trace_format::field::Stack;
@@ -18,28 +18,29 @@ use std::borrow::Cow;
 use crate::event::Event;
 use crate::event::field::Stack;
 
-/// The most frames of a stack. Stops a chunk of short stacks that share more and more frames, and take more memory each.
+/// Maximum number of frames of a stack. Limits the memory for a chunk in which short stacks share ever more frames.
 pub const MAX_FRAMES: usize = 1 << 12;
 
-/// The stacks of a chunk, for its writer and for its reader.
+/// The state for encoding or decoding the stacks of a chunk.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// The newest, outermost frame first.
+    /// The previous stack, outermost frame first.
     last: Vec<u64>,
 }
 
 impl Stacks {
-    /// Stacks that allocate nothing as long as none has more than `frames` frames.
+    /// Returns a state that does not allocate for stacks of up to `frames` frames.
     pub fn with_capacity(frames: usize) -> Stacks {
         Stacks { last: Vec::with_capacity(frames) }
     }
 
-    /// A chunk begins: the next stack shares nothing.
+    /// Starts a chunk: its first stack shares no frames.
     pub fn clear(&mut self) {
         self.last.clear();
     }
 
-    /// Codes the chunk's next stack, which is `frames`, innermost first. Of more than [`MAX_FRAMES`] the innermost are taken.
+    /// Encodes the chunk's next stack, `frames` with the innermost first. Keeps only the [`MAX_FRAMES`] innermost
+    /// frames.
     pub fn shorten<'f>(&mut self, frames: &'f [u64]) -> Stack<'f> {
         let frames = &frames[..frames.len().min(MAX_FRAMES)];
         let outer = self.last.iter().zip(frames.iter().rev());
@@ -50,8 +51,8 @@ impl Stacks {
         Stack { shared: shared as u64, frames: Cow::Borrowed(frames) }
     }
 
-    /// The mirror of [`Stacks::shorten`]: gives the chunk's next stack all its frames. False where it shares more than the
-    /// stack before has, or is too long: it is no stack then, and the next shares nothing.
+    /// Inverse of [`Stacks::shorten`]: completes the frames of the chunk's next stack. Returns false if the stack
+    /// shares more frames than the previous one has, or is too long; the next stack then shares no frames.
     pub fn restore(&mut self, stack: &mut Stack<'static>) -> bool {
         let shared = usize::try_from(stack.shared).unwrap_or(usize::MAX);
         let is_sound = shared <= self.last.len() && shared.saturating_add(stack.frames.len()) <= MAX_FRAMES;
@@ -80,7 +81,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The same, to be restored.
+    /// The event's call stack, for [`Stacks::restore`].
     pub(crate) fn stack_mut(&mut self) -> Option<&mut Stack<'a>> {
         match self {
             Event::Sample(sample) => Some(&mut sample.stack),

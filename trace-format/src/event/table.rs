@@ -192,9 +192,10 @@ events! {
             [result: i32] = Last<CallResult>,
             [codeptr_ra: Address] = Code,
         }
-        /// The program says that a range begins. `domain` and `name` are numbers of texts, 0 where there is none. `category` is the
-        /// program's own number. `colour` is 0xAARRGGBB, 0 where there is none. `instance` tells ranges of one domain apart that do not nest, else it is 0.
-        /// `device` is the number that the interface has for the device.
+        /// The program says that a range begins. `domain` and `name` are numbers of texts, or 0 for none. `category` is
+        /// a number chosen by the program. `colour` is 0xAARRGGBB, or 0 for none. `instance` distinguishes ranges of
+        /// one domain that are not nested; for nested ranges, it is 0. `device` is the number that the interface uses
+        /// for the device.
         44 AnnotationBegin = 287 "omptrace_annotation_begin" (kind: AnnotationKind) {
             [domain: u32, name: u32] = Named,
             [source: AnnotationSource, category: u32] = Here<0>,
@@ -203,7 +204,8 @@ events! {
             [instance: u64] = Here<3>,
             [device: u32] = Here<4>,
         }
-        /// The range ends: the innermost one of the thread that has the same source, domain and instance; or of the process, if it is none of a thread.
+        /// The program says that a range ends: the thread's innermost range with the same source, domain and instance
+        /// or, if the thread has none, a range of the process.
         45 AnnotationEnd = 288 "omptrace_annotation_end" (kind: AnnotationKind) {
             [source: AnnotationSource, domain: u32] = Last<AnnotationDomain>,
             [instance: u64] = Last<AnnotationInstance>,
@@ -296,7 +298,8 @@ events! {
 
         /// The id and name of the stream's thread in the operating system.
         ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }
-        /// A module (program or shared library) that contains a recorded code address. The entry is valid from this time on.
+        /// A module (program or shared library) that contains a recorded code address. The entry is valid from this
+        /// time on.
         Module<'a> = 258 "omptrace_module" {
             change: ModuleChange, path: Text<'a>, build_id: Text<'a>, load_address: Address, start: Address,
             end: Address, file_size: u64, modified_ns: u64,
@@ -376,11 +379,11 @@ events! {
         /// the call receives along with the one that it sends. With `replaced`, it contains two numbers for each persistent
         /// request whose handle the MPI library changed when the request was started: the handle before, and the new one.
         CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
-        /// The program has created an object, or the object exists from the start. `parent` is the handle of the
-        /// object from which it was created. `domain` is 1 for MPI and 2 for annotations. For a communicator, `facts` contains its size, the process's rank in it,
-        /// the size of the remote group (0 if there is none), and the ranks of its members in `MPI_COMM_WORLD` (left
-        /// out if there are many and another process records them). For a datatype, it contains the size in bytes;
-        /// for a window, the communicator, the size in bytes and the displacement unit.
+        /// The program has created an object, or the object exists from the start. `parent` is the handle of the object
+        /// from which it was created. `domain` is 1 for MPI and 2 for annotations. For a communicator, `facts` contains
+        /// its size, the process's rank in it, the size of the remote group (0 if there is none), and the ranks of its
+        /// members in `MPI_COMM_WORLD` (left out if there are many and another process records them). For a datatype,
+        /// it contains the size in bytes; for a window, the communicator, the size in bytes and the displacement unit.
         ObjectDefined<'a> = 284 "omptrace_object_defined" {
             domain: u32, kind: ObjectKind, handle: Address, parent: Address, facts: Numbers<'a>, name: Text<'a>,
         }
@@ -393,24 +396,25 @@ events! {
             source: AnnotationSource, scope: AnnotationScope, domain: u32, category: u32, name: u32, colour: u32,
             payload_type: PayloadType, payload: u64,
         }
-        /// The program gives a number or a text: the value of a counter, or a fact about a range.
+        /// The program provides a number or a text: the value of a counter, or a fact about a range.
         AnnotationValue = 290 "omptrace_annotation_value" {
             source: AnnotationSource, role: ValueRole, scope: AnnotationScope, domain: u32, name: u32,
             value_type: PayloadType, value: u64, instance: u64,
         }
-        /// The program says that it allocates or frees memory. `space` and `label` are numbers of texts.
+        /// The program says that it has allocated or freed memory. `space` and `label` are numbers of texts.
         AnnotationMemory = 291 "omptrace_annotation_memory" {
             source: AnnotationSource, change: MemoryChange, space: u32, label: u32, address: Address, bytes: u64,
         }
-        /// The program asks that recording pauses or goes on.
+        /// The program asks the tracer to pause or resume recording.
         AnnotationPause = 292 "omptrace_annotation_pause" { source: AnnotationSource, change: MonitoringChange }
-        /// The program says of a range when it was, which is over.
+        /// The program reports a range that is already over, with the times at which it began and ended.
         AnnotationSpan = 293 "omptrace_annotation_span" {
             source: AnnotationSource, kind: AnnotationKind, domain: u32, name: u32, begin: Ticks, end: Ticks,
         }
-        /// The process has compared its clock with that of another host, whose process is `peer` (a rank in `MPI_COMM_WORLD`): it asked for
-        /// the time and got an answer. When `CLOCK_MONOTONIC_RAW` was `own_ns` here, in the middle of that, it was `peer_ns` there. The
-        /// difference is off by no more than half of `round_trip_ns`.
+        /// The process has compared its clock with that of another host by asking the process `peer` there (a rank in
+        /// `MPI_COMM_WORLD`) for the time. `own_ns` is this host's `CLOCK_MONOTONIC_RAW` in the middle between the
+        /// question and the answer, and `peer_ns` is the answer, the other host's `CLOCK_MONOTONIC_RAW`. The error of
+        /// the difference is at most half of `round_trip_ns`.
         ClockMeasured = 294 "omptrace_clock_measured" { peer: u32, own_ns: u64, peer_ns: u64, round_trip_ns: u64 }
     }
 }

@@ -1,4 +1,4 @@
-//! Layouts of bytes: the file's first page, the header of each block, and the spool.
+//! Byte layouts: the header of the trace file, the header of each block, and the spool.
 //!
 //! # The trace file
 //!
@@ -20,10 +20,11 @@
 //! | 36..40 | bytes of the header, behind which the first block begins; 0 means 4096 |
 //! | 40.. | absolute path of the spool, in the file system's bytes; empty once the spool was sealed into the file |
 //!
-//! While a session runs, the header is a page, so that it has room for the path. That of a sealed file has 40 bytes. Where
-//! the spool was missing when the file was sealed, it keeps the path, and the spool can still be added.
+//! While the session runs, the header occupies a page, so that it has room for the path. The header of a sealed file
+//! has 40 bytes. If the spool was missing when the file was sealed, the header keeps the path, and the spool can still
+//! be added.
 //!
-//! Bytes that no table names are zero.
+//! Bytes that no table describes are zero.
 //!
 //! | bytes of a block header (96) | what |
 //! | --- | --- |
@@ -40,12 +41,11 @@
 //! | 48..56 | `CLOCK_REALTIME` at that tick, in nanoseconds |
 //! | 56..64 | the stream's newest id before the chunk |
 //! | 64..68 | words of the chunk's events |
-//! | 68..72 | events of the chunk; 0 where nobody counted |
+//! | 68..72 | number of events of the chunk; 0 if they were not counted |
 //! | 72..80 | session |
 //!
-//! A hole of zeros may lie between blocks where a writer reserved space and died. Space that is known to be unused is a
-//! block of its own kind, whose payload nobody wrote. The last block of a sealed file is
-//! the index:
+//! A hole of zeros may lie between blocks if a writer reserved space and died. Space known to be unused is a block of
+//! its own kind, whose payload was never written. The last block of a sealed file is the index:
 //!
 //! | bytes of the index's payload | what |
 //! | --- | --- |
@@ -56,10 +56,10 @@
 //!
 //! # The spool
 //!
-//! Chunks in memory that are shared with a file, so that the kernel keeps them when the process is killed.
-//! A page like the file header (magic `OMPTSPOL`, 28..32 bytes per chunk, 40.. absolute path of the trace up to a zero),
-//! then chunks of that size. A chunk is
-//! sixteen words of header, the words of its events behind it:
+//! Chunks in memory that is shared with a file, so that the kernel keeps them when the process is killed. The spool
+//! starts with a page like the file header (magic `OMPTSPOL`, 28..32 bytes per chunk, 40.. absolute path of the trace
+//! up to a zero). Chunks of the given size follow. A chunk is a header of sixteen words, followed by the words of its
+//! events:
 //!
 //! | word | what |
 //! | --- | --- |
@@ -71,18 +71,18 @@
 //! | 5 | `CLOCK_REALTIME` at the base |
 //! | 6 | the stream's newest id before the chunk |
 //! | 7 | words published: stored (release) after each event |
-//! | 8 | the error number of the system that turned tracing off, in one chunk of all; 0 where none did |
+//! | 8 | in one of all chunks, the error number (`errno`) that turned tracing off; 0 if none did |
 //!
-//! Reuse marks a chunk free, then writes its header, then marks it active. (Stream, sequence number) counts once,
-//! wherever it is found.
+//! To reuse a chunk, the tracer marks it free, then writes its header, then marks it active. A chunk is identified by
+//! its stream and sequence number, and counts once even if it is found in several places.
 
 use std::fmt;
 
-/// The version of the format. 1: the first.
+/// The version of the format; 1 is the first.
 pub const FORMAT_VERSION: u32 = 1;
-/// Bytes of the spool's header, and of that of a trace file that is not sealed: a page.
+/// Size of the header of a spool and of an unsealed trace file, in bytes: a page.
 pub const FILE_HEADER_BYTES: usize = 4096;
-/// Bytes of a sealed file's header, the shortest.
+/// Size of a sealed file's header in bytes, the minimum.
 pub const SEALED_HEADER_BYTES: usize = 40;
 /// Bytes of a block header.
 pub const BLOCK_HEADER_BYTES: usize = 96;
@@ -98,7 +98,7 @@ pub const SPOOL_MAGIC: [u8; 8] = *b"OMPTSPOL";
 pub const INDEX_MAGIC: [u8; 8] = *b"OMPTINDX";
 /// First word of a chunk in the spool.
 pub const CHUNK_MAGIC: u64 = u64::from_le_bytes(*b"OMPTCHNK");
-/// The longest path of a spool that a header holds.
+/// Maximum length of the spool's path in a header, in bytes.
 pub const MAX_SPOOL_PATH: usize = FILE_HEADER_BYTES - PATH_OFFSET;
 
 const BYTE_ORDER: u32 = 0x0102_0304;
@@ -106,7 +106,7 @@ const CRC_OFFSET: usize = 32;
 const LENGTH_OFFSET: usize = 36;
 const PATH_OFFSET: usize = SEALED_HEADER_BYTES;
 
-// Blocks begin at multiples of 8, so that a search for one may go by words; the spool's chunks at whole words too.
+// Blocks start at multiples of 8 bytes, so that a search for blocks can step by words; so do the spool's chunks.
 const _: () = assert!(FILE_HEADER_BYTES.is_multiple_of(8) && BLOCK_HEADER_BYTES.is_multiple_of(8));
 const _: () = assert!(SEALED_HEADER_BYTES.is_multiple_of(8) && PATH_OFFSET == LENGTH_OFFSET + 4);
 const _: () = assert!(LENGTH_OFFSET == CRC_OFFSET + 4 && CHUNK_HEADER_WORDS * 8 == 128);
@@ -118,15 +118,16 @@ pub struct BlockKind(pub u8);
 impl BlockKind {
     /// Events of one stream.
     pub const CHUNK: BlockKind = BlockKind(1);
-    /// A JSON object; keys of later blocks win.
+    /// A JSON object; the keys of later blocks take precedence.
     pub const METADATA: BlockKind = BlockKind(2);
-    /// Where the blocks are; the last block of a sealed file.
+    /// The offsets of all blocks; the last block of a sealed file.
     pub const INDEX: BlockKind = BlockKind(3);
-    /// Nothing: room up to the next block. Nobody wrote its payload, and its check sum means nothing.
+    /// Unused space up to the next block. Its payload and check sum are undefined.
     pub const UNUSED: BlockKind = BlockKind(4);
-    /// What an analysis found; the block before the index: see [`crate::read::summary`].
+    /// The results of an analysis, in the block before the index: see [`crate::read::summary`].
     pub const SUMMARY: BlockKind = BlockKind(5);
-    /// What is open at a time, for who begins there; before the summary: see [`crate::read::checkpoint`].
+    /// The regions, tasks etc. that are open at some time, for readers that start there. Located before the summary:
+    /// see [`crate::read::checkpoint`].
     pub const CHECKPOINT: BlockKind = BlockKind(6);
 }
 
@@ -135,7 +136,7 @@ impl BlockKind {
 pub struct Codec(pub u8);
 
 impl Codec {
-    /// Words, or JSON, as they are.
+    /// Uncompressed words, or uncompressed JSON.
     pub const RAW: Codec = Codec(0);
     /// Columns of a chunk's words, each compressed by zstd: see [`crate::layout::codec`].
     pub const COLUMNS: Codec = Codec(1);
@@ -148,15 +149,15 @@ impl Codec {
 pub struct ChunkState(pub u64);
 
 impl ChunkState {
-    /// Nobody; its words mean nothing.
+    /// Not owned; its words are undefined.
     pub const FREE: ChunkState = ChunkState(0);
-    /// A thread that writes events into it.
+    /// Owned by a thread that writes events into it.
     pub const ACTIVE: ChunkState = ChunkState(1);
-    /// The writer, or the reader after the process ended.
+    /// Owned by the writer, or by the reader once the process has ended.
     pub const FULL: ChunkState = ChunkState(2);
 }
 
-/// One reading of the session's clock and of the system's, taken together.
+/// A reading of the session's clock and of the system's clocks, taken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockPair {
     /// Raw ticks of the session's clock.
@@ -167,14 +168,14 @@ pub struct ClockPair {
     pub realtime_ns: u64,
 }
 
-/// The facts about a chunk besides its words, wherever it is stored.
+/// A chunk's description, independent of where the chunk is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     /// Its stream.
     pub stream: u32,
-    /// Its place in the stream, from 0.
+    /// The chunk's position in the stream, from 0.
     pub sequence: u32,
-    /// Both clocks at its base; events count ticks from there.
+    /// Both clocks at the chunk's base; the events' ticks are relative to it.
     pub clock: ClockPair,
     /// The stream's newest id before the chunk.
     pub first_id: u64,
@@ -185,18 +186,18 @@ pub struct Chunk {
 pub struct SpoolChunk {
     /// Its owner.
     pub state: ChunkState,
-    /// Which chunk it is.
+    /// The chunk's description.
     pub chunk: Chunk,
     /// Words of its events.
     pub published: u64,
-    /// The error number that turned tracing off, whoever owns the chunk; 0 for none.
+    /// The error number that turned tracing off, in any state of the chunk; 0 if none did.
     pub failure: u64,
-    /// Events that were lost, and that no event reports, whoever owns the chunk.
+    /// Number of lost events that no event reports, in any state of the chunk.
     pub unreported: u64,
 }
 
 impl SpoolChunk {
-    /// Reads a header; `None` unless it begins with [`CHUNK_MAGIC`].
+    /// Reads a header; `None` unless it starts with [`CHUNK_MAGIC`].
     pub fn decode(bytes: &[u8]) -> Option<SpoolChunk> {
         let word = |index: usize| u64_at(bytes, index * 8);
         (word(0) == CHUNK_MAGIC).then(|| SpoolChunk {
@@ -217,11 +218,11 @@ impl SpoolChunk {
 /// The first bytes of a trace file or a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// Which of the two: [`FILE_MAGIC`] or [`SPOOL_MAGIC`].
+    /// [`FILE_MAGIC`] for a trace file, [`SPOOL_MAGIC`] for a spool.
     pub magic: [u8; 8],
     /// The version of the format.
     pub version: u32,
-    /// Bytes of the header: what is behind it begins there.
+    /// Bytes of the header; the first block or chunk follows.
     pub bytes: usize,
     /// The session's number.
     pub session: u64,
@@ -229,18 +230,18 @@ pub struct FileHeader {
     pub pid: u32,
     /// In a spool, bytes per chunk; in a trace file, the length of `path`.
     pub chunk_bytes: u32,
-    /// In a trace file, the spool's path; in a spool, the trace's, which older tracers did not write.
+    /// In a trace file, the spool's path; in a spool, the trace's path, which older tracers did not write.
     pub path: Vec<u8>,
 }
 
-/// Why a page is no header.
+/// Why a page is not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// The file is shorter than a header.
     TooShort,
     /// It does not begin with the magic.
     NotATrace,
-    /// It was written on a machine of the other byte order.
+    /// The file was written on a machine of the other byte order.
     ByteOrder,
     /// The format is newer than this reader.
     Version(u32),
@@ -278,7 +279,7 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl FileHeader {
-    /// The header of a trace file whose spool has this path; empty where there is none.
+    /// The header of a trace file whose spool has the path `spool`, which is empty if there is no spool.
     pub fn of_trace(session: u64, pid: u32, spool: &[u8]) -> FileHeader {
         FileHeader {
             magic: FILE_MAGIC,
@@ -291,22 +292,23 @@ impl FileHeader {
         }
     }
 
-    /// The header of the spool of the trace at `trace`, whose chunks have `chunk_bytes`.
+    /// The header of a spool for the trace at path `trace`, with chunks of `chunk_bytes` bytes.
     pub fn of_spool(session: u64, pid: u32, chunk_bytes: u32, trace: &[u8]) -> FileHeader {
         FileHeader { magic: SPOOL_MAGIC, chunk_bytes, ..FileHeader::of_trace(session, pid, trace) }
     }
 
-    /// Returns the header of the sealed file: without a spool, and as short as can be.
+    /// Returns the header of the sealed file: the shortest one, without the spool's path.
     pub fn sealed(&self) -> FileHeader {
         FileHeader { bytes: SEALED_HEADER_BYTES, path: Vec::new(), ..*self }
     }
 
-    /// Whether it is [`FileHeader::sealed`]. That of a session has more bytes, also where it has no spool.
+    /// Whether this is a header made by [`FileHeader::sealed`]. The header of a running session is longer, even without
+    /// a spool.
     pub(crate) fn is_of_sealed_file(&self) -> bool {
         self.bytes < FILE_HEADER_BYTES
     }
 
-    /// Its bytes. A path for which there is no room ([`MAX_SPOOL_PATH`]) is left out.
+    /// Returns the header's bytes. Leaves out a path that is longer than [`MAX_SPOOL_PATH`].
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; self.bytes.max(SEALED_HEADER_BYTES)];
         let path = if self.path.len() <= page.len() - PATH_OFFSET { &self.path[..] } else { &[] };
@@ -325,7 +327,7 @@ impl FileHeader {
         page
     }
 
-    /// The check sum of all bytes but its own, so that no damage goes unseen.
+    /// The check sum of all bytes other than its own, so that any damage is detected.
     fn crc(page: &[u8]) -> u32 {
         let mut crc = crc32fast::Hasher::new();
         crc.update(&page[..CRC_OFFSET]);
@@ -333,11 +335,11 @@ impl FileHeader {
         crc.finalize()
     }
 
-    /// Reads the header of a file whose first bytes, at most [`FILE_HEADER_BYTES`], are `page`. It
-    /// should begin with `magic`.
+    /// Reads the header of a file that starts with `page` (at most [`FILE_HEADER_BYTES`] bytes) and is expected to
+    /// start with `magic`.
     ///
     /// # Errors
-    /// [`HeaderError`] says what is wrong with it.
+    /// See [`HeaderError`].
     pub fn decode(page: &[u8], magic: [u8; 8]) -> Result<FileHeader, HeaderError> {
         if !page.starts_with(&magic) {
             let cut = page.len() < 8 && magic.starts_with(page);
@@ -398,20 +400,20 @@ pub struct BlockHeader {
     pub stream: u32,
     /// The chunk's place in its stream, from 0.
     pub sequence: u32,
-    /// When the chunk, or the metadata, began.
+    /// The time at which the chunk, or the metadata, starts.
     pub clock: ClockPair,
     /// The stream's newest id before the chunk.
     pub first_id: u64,
     /// Words of the chunk's events.
     pub words: u32,
-    /// Events of the chunk; 0 where nobody counted.
+    /// Events of the chunk; 0 if they were not counted.
     pub events: u32,
     /// The session's number.
     pub session: u64,
 }
 
 impl BlockHeader {
-    /// Returns the block with another payload, as it is stored.
+    /// Returns the header for another payload, given as it is stored.
     pub fn with_payload(self, codec: Codec, payload: &[u8]) -> BlockHeader {
         BlockHeader {
             codec,
@@ -443,7 +445,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// Reads a header; `None` unless magic and check sum are right.
+    /// Reads a header; `None` unless its magic and check sum are right.
     pub fn decode(bytes: &[u8]) -> Option<BlockHeader> {
         let bytes = bytes.get(..BLOCK_HEADER_BYTES)?;
         if bytes[..8] != BLOCK_MAGIC || u32_at(bytes, 8) != crc32fast::hash(&bytes[12..]) {
@@ -468,7 +470,7 @@ impl BlockHeader {
         })
     }
 
-    /// The facts about the chunk in its header.
+    /// The description of the chunk.
     pub fn chunk(&self) -> Chunk {
         Chunk { stream: self.stream, sequence: self.sequence, clock: self.clock, first_id: self.first_id }
     }

@@ -1,6 +1,6 @@
-//! How payloads are packed: a chunk's words as columns, each compressed by zstd on its own; a text as one frame.
+//! Packing of payloads: a chunk's words as columns, each compressed by zstd separately; a text as one zstd frame.
 //!
-//! Words of one kind are together, so that what repeats is near its copy:
+//! A column contains words of the same kind, so that repeated values are close to each other:
 //!
 //! | bytes of a packed payload | what |
 //! | --- | --- |
@@ -16,14 +16,14 @@
 //! | times | ticks since the event before, zigzag: their lowest bytes; their second lowest; as many as any of them needs |
 //! | further words | its other words: the lowest bytes of all of them, then the second lowest, and so on |
 //!
-//! The lowest bytes of times are nearly random, the upper ones nearly all the same. Apart from each other they take 3 to
-//! 24 % less than in one column of numbers of variable length. Times are most of what a trace takes.
+//! The lowest bytes of times are nearly random, the upper ones nearly constant. Stored separately they take 3 to 24 %
+//! less than one column of numbers of variable length. Times are the largest part of a trace.
 //!
-//! Most further words are addresses and ids, whose upper bytes hardly change. Apart from the lower ones they take next
-//! to nothing: 0.09 bytes per event instead of 0.36 for a program of parallel loops and tasks.
+//! Most further words are addresses and ids, whose upper bytes hardly change. Separated from the lower bytes they take
+//! almost no space: 0.09 bytes per event instead of 0.36 for a program with parallel loops and tasks.
 //!
-//! Only the structure of events is looked at, never their meaning: events that this version does not know are packed
-//! as well.
+//! Packing depends only on the structure of events, not on their meaning, so it also works for events that this version
+//! does not know.
 
 use std::io::{self, Read};
 
@@ -33,24 +33,24 @@ use zstd::stream::read::Decoder;
 use crate::event::{TICK_BITS, TICK_SHIFT, extra_words};
 use crate::layout::block::u32_at;
 
-/// Bytes in front of the columns' sizes.
+/// Bytes before the columns' sizes.
 const HEADER_BYTES: usize = 12;
 /// Bytes of a column's size.
 const SIZE_BYTES: usize = 4;
-/// Heads and further words.
+/// The columns other than times: heads and further words.
 const OTHER_COLUMNS: usize = 2;
 const HEAD_MASK: u64 = (1 << TICK_SHIFT) - 1;
 const TICK_MASK: u64 = (1 << TICK_BITS) - 1;
-/// The most columns of times: a difference with its sign has 39 bits.
+/// Maximum number of columns of times: a signed difference has 39 bits.
 const MAX_TIMES: usize = (TICK_BITS as usize + 1).div_ceil(8);
 
-/// Packs chunks; its buffers grow to the largest chunk once and are used again.
+/// Packs chunks. Its buffers grow to the size of the largest chunk and are reused.
 pub struct Packer {
     compressor: Compressor<'static>,
     heads: Vec<u8>,
     times: Vec<u64>,
     further: Vec<u64>,
-    /// A column that is made of some of the above.
+    /// Scratch buffer for a column assembled from `times` or `further`.
     column: Vec<u8>,
     payload: Vec<u8>,
 }
@@ -60,15 +60,15 @@ pub struct Packer {
 pub struct Packed<'p> {
     /// Payload of a block with [`crate::layout::block::Codec::COLUMNS`]; its length is a multiple of 8.
     pub payload: &'p [u8],
-    /// Events that it holds.
+    /// Number of events in the payload.
     pub events: u32,
 }
 
 impl Packer {
-    /// Packs with zstd's `level`, chunks of up to `max_words` words without further allocation of columns.
+    /// Returns a packer that uses zstd's `level` and allocates its columns for chunks of up to `max_words` words.
     ///
     /// # Errors
-    /// zstd has no memory, or no such level.
+    /// zstd has no memory, or does not support the level.
     pub fn new(level: i32, max_words: usize) -> io::Result<Packer> {
         Ok(Packer {
             compressor: Compressor::new(level)?,
@@ -80,7 +80,7 @@ impl Packer {
         })
     }
 
-    /// The words of whole events, packed. `None` where the last event is cut off (or zstd fails): such a chunk is
+    /// Packs the words of whole events. Returns `None` if the last event is cut off (or zstd fails): such a chunk is
     /// stored raw.
     pub fn pack(&mut self, words: &[u64]) -> Option<Packed<'_>> {
         let events = self.split(words)?;
@@ -151,18 +151,18 @@ fn append_column(
     Some(())
 }
 
-/// The payload of a block with [`crate::layout::block::Codec::ZSTD`]: one frame of zstd's format, and zeros up to a multiple of
-/// 8. `None` where it would take no less than `text` (or zstd fails): such a text is stored raw.
+/// The payload of a block with [`crate::layout::block::Codec::ZSTD`]: one zstd frame, and zeros up to a multiple of 8
+/// bytes. Returns `None` if the payload would not be shorter than `text` (or zstd fails): such a text is stored raw.
 pub fn pack_text(text: &[u8], level: i32) -> Option<Vec<u8>> {
     let mut payload = bulk::compress(text, level).ok()?;
     payload.resize(payload.len().next_multiple_of(8), 0);
     (payload.len() < text.len()).then_some(payload)
 }
 
-/// The text of [`pack_text`]'s `payload`, at most `max_bytes` of it, whatever the payload says.
+/// Unpacks a payload of [`pack_text`]; returns at most `max_bytes` bytes, whatever size the payload declares.
 ///
 /// # Errors
-/// There is no such frame, or it is damaged.
+/// The payload has no zstd frame, or the frame is damaged.
 pub fn unpack_text(payload: &[u8], max_bytes: u64) -> Result<Vec<u8>, UnpackError> {
     let frame = Decoder::with_buffer(payload).map_err(|_| UnpackError)?;
     let mut text = Vec::new();
@@ -170,22 +170,22 @@ pub fn unpack_text(payload: &[u8], max_bytes: u64) -> Result<Vec<u8>, UnpackErro
     Ok(text)
 }
 
-/// Unpacks chunks; its buffers are used again.
+/// Unpacks chunks; its buffers are reused.
 pub struct Unpacker {
     decompressor: Decompressor<'static>,
     heads: Vec<u8>,
     times: Vec<u64>,
     further: Vec<u64>,
-    /// A column that becomes a part of the above.
+    /// Scratch buffer for a column before it is split.
     column: Vec<u8>,
 }
 
-/// A payload that was not packed so, or exceeds the limit.
+/// The payload was not made by [`Packer::pack`] or [`pack_text`], or exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnpackError;
 
 impl Unpacker {
-    /// An unpacker without buffers yet.
+    /// Returns an unpacker with empty buffers.
     ///
     /// # Errors
     /// zstd has no memory.
@@ -199,11 +199,11 @@ impl Unpacker {
         })
     }
 
-    /// Puts the words of `payload` into `words`, replacing what it held, and returns the number of events.
+    /// Replaces the content of `words` with the words of `payload`, and returns the number of events.
     ///
     /// # Errors
-    /// The payload is not what [`Packer::pack`] makes, or holds more than `max_words` words. No more memory is taken
-    /// than `max_words` calls for, whatever the payload says.
+    /// The payload was not made by [`Packer::pack`], or holds more than `max_words` words. Memory use is
+    /// bounded by `max_words`, whatever size the payload declares.
     pub fn unpack(
         &mut self,
         payload: &[u8],
@@ -239,7 +239,7 @@ impl Unpacker {
         Ok(events as u32)
     }
 
-    /// Puts the columns together; `None` where they do not fit each other.
+    /// Joins the columns into words; `None` if their lengths do not match.
     fn join(&self, words: &mut Vec<u64>) -> Option<()> {
         let mut further = &self.further[..];
         let mut ticks = 0u64;
@@ -248,7 +248,7 @@ impl Unpacker {
             ticks = ticks.wrapping_add(unzigzag(*time)) & TICK_MASK;
             words.push(head | ticks << TICK_SHIFT);
             let (these, rest) = further.split_at_checked(extra_words(head))?;
-            // Mostly one or none: a call to copy them costs more than they do.
+            // Usually none or one word: a call to copy them would cost more than this loop.
             for word in these {
                 words.push(*word);
             }
@@ -264,7 +264,7 @@ impl std::fmt::Debug for Unpacker {
     }
 }
 
-/// The columns of a payload, one after the other.
+/// The columns of a payload, to be taken one after the other.
 struct Stored<'p> {
     sizes: &'p [u8],
     columns: &'p [u8],
@@ -282,7 +282,7 @@ impl<'p> Iterator for Stored<'p> {
     }
 }
 
-/// Replaces `out` by the `size` bytes that `column` must give.
+/// Replaces `out` with the `size` bytes that `column` must unpack to.
 fn decompress(
     decompressor: &mut Decompressor<'_>,
     column: Option<&[u8]>,
@@ -298,17 +298,17 @@ fn decompress(
     }
 }
 
-/// Bytes that a number takes without leading zeros.
+/// Number of bytes of `number` without its leading zero bytes.
 fn bytes_of(number: u64) -> usize {
     (64 - number.leading_zeros()).div_ceil(8) as usize
 }
 
-/// Appends the bytes number `byte` of all words, from the lowest.
+/// Appends byte number `byte` (0 is the lowest) of each word.
 fn push_plane(words: &[u64], byte: usize, plane: &mut Vec<u8>) {
     plane.extend(words.iter().map(|word| (word >> (8 * byte)) as u8));
 }
 
-/// Puts the bytes of `plane` into `words`, where [`push_plane`] took them from.
+/// Inverse of [`push_plane`]: puts the bytes of `plane` into `words`.
 fn add_plane(plane: &[u8], byte: usize, words: &mut [u64]) {
     for (word, part) in words.iter_mut().zip(plane) {
         *word |= u64::from(*part) << (8 * byte);
@@ -346,7 +346,7 @@ mod tests {
         let late = TICK_MASK << TICK_SHIFT;
         check(&[], 0);
         check(&[23], 1);
-        // Time goes there and back; one flag, two flags; an unknown kind.
+        // Times go up and down; one flag, two flags; an unknown kind.
         check(&[late | 1 << 19 | 23, 7, 3 << 19 | 50, 8, 9, late | 1], 3);
         // A wide event with two words behind its tag.
         check(&[2 << 6 | 63, 261, u64::MAX, 0, 23], 2);

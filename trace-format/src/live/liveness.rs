@@ -1,7 +1,7 @@
-//! Whether the traced process still writes: yes, no, or not to be seen from here.
+//! Whether the traced process still writes its trace: yes, no, or not visible from here.
 //!
-//! A process id alone proves nothing: ids are used again, a container has its own, and another host has others. What is
-//! seen here is therefore put together from the process, the lock that the tracer holds, and the mapping of the spool.
+//! A process id alone proves nothing: ids are reused, a container has its own, and so has every other host. The answer
+//! therefore combines the process, the lock that the tracer holds, and the mapping of the spool.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -16,23 +16,23 @@ use crate::metadata::Metadata;
 use crate::write::lock;
 use crate::write::lock::{Purpose, Reach, State};
 
-/// Whether the process that writes a trace is still there.
+/// Whether the process still writes the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Liveness {
-    /// It writes.
+    /// It still writes.
     Running,
-    /// It writes no more.
+    /// It no longer writes.
     Ended,
-    /// It may write.
+    /// It may still write.
     Unknown(Doubt),
 }
 
-/// Why it cannot be seen whether a process still writes its trace.
+/// Why it cannot be determined whether a process still writes its trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// It ran on another host, or before this one was started, and no lock says more.
+    /// The process ran on another host, or before this host was restarted, and no lock tells more.
     OtherHost,
-    /// It ran in another container, and no lock says more.
+    /// The process ran in another container, and no lock tells more.
     OtherContainer,
     /// The system hides the processes of other users.
     Hidden,
@@ -55,12 +55,12 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// Where the process ran.
+/// Where the process ran, as seen from this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Where its id means the same process as here.
+    /// Where the process id has the same meaning as here.
     Here,
-    /// On this kernel, in another namespace of process ids.
+    /// On this kernel, in another PID namespace.
     Container,
     /// On another kernel, or on this host before it was restarted.
     Elsewhere,
@@ -68,29 +68,29 @@ enum Place {
     Unrecorded,
 }
 
-/// The state of the process, as its id shows it.
+/// The state of the process, as far as its id shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
-    /// It is there.
+    /// The process exists.
     Present,
-    /// It is gone, or ended and not waited for.
+    /// The process is gone, or is a zombie.
     Gone,
-    /// A process with its id is there, of which nothing else can be seen.
+    /// A process with this id exists, but nothing else of it is visible.
     Hidden,
 }
 
 /// The state of the tracer's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lock {
-    /// It is held.
+    /// A process holds the lock.
     Held,
-    /// It was taken, nobody holds it, and it would be seen here.
+    /// The lock was taken before and is free now; a holder would be visible here.
     Free,
-    /// Nothing is known.
+    /// The lock's state tells nothing about the process.
     Silent,
 }
 
-/// The evidence that is there at once. What takes longer is asked for where this does not decide.
+/// The evidence that is available at once. More expensive evidence is collected only if this is not sufficient.
 #[derive(Clone, Copy, Debug)]
 struct Evidence {
     place: Place,
@@ -99,14 +99,14 @@ struct Evidence {
 }
 
 impl Evidence {
-    /// The one place where liveness is decided: the first line that holds. `is_mapped`: a process that can be seen has
-    /// the spool mapped. `is_local`: no other kernel writes to the file system.
+    /// The only place where liveness is decided; the first matching line counts. `is_mapped`: a visible process has the
+    /// spool mapped. `is_local`: no other kernel writes to the file system.
     fn decide(self, is_mapped: impl FnOnce() -> bool, is_local: impl FnOnce() -> bool) -> Liveness {
         match (self.place, self.process, self.lock) {
-            // A child that was forked may have inherited the lock.
+            // A forked child may have inherited the lock.
             (Place::Here, Seen::Gone, _) => Liveness::Ended,
             (_, _, Lock::Held) => Liveness::Running,
-            // Also of a process that is there: it executes another program.
+            // Even if the process exists: it has executed another program.
             (_, _, Lock::Free) => Liveness::Ended,
             (Place::Here, Seen::Present, Lock::Silent) => Liveness::Running,
             (Place::Elsewhere, ..) => Liveness::Unknown(Doubt::OtherHost),
@@ -136,20 +136,20 @@ impl Evidence {
 pub(crate) fn of(file: &File, path: &Path, pid: u32, metadata: &Metadata, spool: Option<&Path>) -> Liveness {
     let evidence = Evidence::of(file, path, pid, metadata);
     let is_mapped = |spool: &Path| match evidence.place {
-        // Where the metadata is missing, the header's process id is all there is.
+        // Without metadata, only the header's process id is known.
         Place::Unrecorded => started(pid).is_some() && has_mapped(pid, spool),
         _ => is_mapped(spool),
     };
     evidence.decide(|| spool.is_some_and(is_mapped), || Reach::of(path) == Reach::Kernel)
 }
 
-/// True where the session's end may be written already, and its tracer has not finished: it removes the spool at last.
+/// Whether the tracer, which may have written the session's end, is still running. Removing the spool is its last step.
 pub(crate) fn is_finishing(file: &File, path: &Path, pid: u32, metadata: &Metadata) -> bool {
     let evidence = Evidence::of(file, path, pid, metadata);
     evidence.lock == Lock::Held && evidence.decide(|| false, || false) == Liveness::Running
 }
 
-/// The number of the kernel's boot, which containers share and no other host has; empty where the system does not say.
+/// The id of the kernel's boot, which containers share and no other host has; empty if the system does not provide it.
 pub fn boot() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     boot.map_or_else(|_| String::new(), |boot| boot.trim_end().to_owned())
@@ -161,7 +161,7 @@ fn place(metadata: &Metadata) -> Place {
         return Place::Unrecorded;
     };
     let is_this_kernel = metadata.machine.as_ref().is_none_or(|machine| {
-        // Older tracers knew the host's name alone.
+        // Older tracers recorded only the host's name.
         if machine.boot.is_empty() {
             fs::read_to_string("/proc/sys/kernel/hostname")
                 .map_or(true, |host| host.trim_end() == machine.host)
@@ -180,12 +180,12 @@ fn is_our_namespace(number: u64) -> bool {
     number == 0 || number == pid_namespace()
 }
 
-/// The number of this process's namespace of process ids; 0 where the system does not say.
+/// The inode number of this process's PID namespace; 0 if the system does not provide it.
 pub fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
 }
 
-/// A lock that was taken elsewhere and is not seen here proves nothing: a file system may show each mount its own.
+/// A lock taken elsewhere and not visible here proves nothing: a file system may keep locks per mount.
 fn see_lock(file: &File, path: &Path, place: Place, metadata: &Metadata) -> Lock {
     match (lock::state(file, Purpose::Recording), &metadata.lock) {
         (State::Held, _) => Lock::Held,
@@ -205,7 +205,7 @@ fn see_lock(file: &File, path: &Path, place: Place, metadata: &Metadata) -> Lock
     }
 }
 
-/// Process ids are used again: the process must have started when the metadata says.
+/// Process ids are reused, so the process's start time must equal the one in the metadata.
 fn see(pid: u32, started_then: u64) -> Seen {
     let is_there = || {
         let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0);
@@ -213,7 +213,8 @@ fn see(pid: u32, started_then: u64) -> Seen {
     };
     match started(pid) {
         Some(now) if now == started_then => Seen::Present,
-        // Starts are given by the clock of who asks: another one than that of the process says nothing.
+        // Start times are shown in the reader's time namespace, so they cannot be compared with a process of another
+        // one.
         Some(_) if has_other_clock(pid) => Seen::Hidden,
         Some(_) => Seen::Gone,
         None if cannot_be_asked(pid) => Seen::Hidden,
@@ -223,7 +224,7 @@ fn see(pid: u32, started_then: u64) -> Seen {
     }
 }
 
-/// Whether the process is in another time namespace than this one.
+/// Whether the process is in another time namespace.
 fn has_other_clock(pid: u32) -> bool {
     let clock = |process: &str| fs::metadata(format!("/proc/{process}/ns/time")).map(|it| it.ino());
     matches!(
@@ -232,13 +233,13 @@ fn has_other_clock(pid: u32) -> bool {
     )
 }
 
-/// Whether the system says nothing of a process that may be there: descriptors have run out, or may not be had.
+/// Whether `/proc` could not be read for a process that may exist: no file descriptor is left, or access is denied.
 fn cannot_be_asked(pid: u32) -> bool {
     let asked = File::open(format!("/proc/{pid}/stat"));
     asked.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
 }
 
-/// How far `CLOCK_MONOTONIC_RAW` of process `pid` is ahead of this process's, in nanoseconds; `None` where it cannot be seen.
+/// How far `CLOCK_MONOTONIC_RAW` of process `pid` is ahead of this process's, in nanoseconds; `None` if not visible.
 pub(crate) fn clock_ahead(pid: u32, metadata: &Metadata) -> Option<i64> {
     if place(metadata) != Place::Here {
         return None;
@@ -255,11 +256,11 @@ pub(crate) fn clock_ahead(pid: u32, metadata: &Metadata) -> Option<i64> {
     if has_other_clock(pid) { offset(&pid.to_string())?.checked_sub(offset("self")?) } else { Some(0) }
 }
 
-/// When process `pid` started (field 22 of `/proc/PID/stat`); `None` for one that has ended and is not waited for.
+/// The start time of process `pid` (field 22 of `/proc/PID/stat`, in clock ticks since boot); `None` for a zombie.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     let process = format!("/proc/{pid}");
     let (state, started) = state_and_start(&process)?;
-    // The first thread may be gone, and others not.
+    // The main thread may have ended while others run.
     let has_others = || {
         let threads = fs::read_dir(format!("{process}/task")).into_iter().flatten();
         threads
@@ -274,27 +275,28 @@ fn has_ended(state: char) -> bool {
     matches!(state, 'Z' | 'X')
 }
 
-/// Of a process or a thread, by its folder in `/proc`.
+/// State and start time of a process or thread, given its directory in `/proc`.
 fn state_and_start(folder: &str) -> Option<(char, u64)> {
     let fields = stat(folder)?;
     Some((fields.first()?.chars().next()?, start_in(&fields)?))
 }
 
-/// The fields of `stat` behind the name, of a process or a thread by its folder in `/proc`. The first is field 3 of proc(5), the state.
+/// The fields of `stat` after the name, of a process or thread given its directory in `/proc`. The first is field 3 of
+/// proc(5), the state.
 pub fn stat(folder: &str) -> Option<Vec<String>> {
-    // The second field, the program's name in brackets, may hold blanks and brackets, and be in any encoding.
+    // The second field, the program's name in parentheses, may contain blanks and parentheses, in any encoding.
     let stat = fs::read(format!("{folder}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let (_, fields) = stat.rsplit_once(')')?;
     Some(fields.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// The start, in clock ticks since boot: field 22 of proc(5).
+/// The start time in clock ticks since boot: field 22 of proc(5).
 pub fn start_in(stat: &[String]) -> Option<u64> {
     stat.get(19)?.parse().ok()
 }
 
-/// True where a process that can be seen has `spool` mapped, which may have another path where it runs.
+/// Whether a visible process has `spool` mapped, possibly under another path.
 fn is_mapped(spool: &Path) -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
@@ -302,7 +304,7 @@ fn is_mapped(spool: &Path) -> bool {
         .any(|pid| started(pid).is_some() && has_mapped(pid, spool))
 }
 
-/// By name and inode: the system may show another device.
+/// Compares name and inode; the system may show another device number.
 fn has_mapped(pid: u32, spool: &Path) -> bool {
     let (Ok(found), Some(name)) = (fs::metadata(spool), spool.file_name()) else {
         return false;
@@ -319,7 +321,7 @@ mod tests {
     use crate::metadata;
     use crate::metadata::{Machine, Process};
 
-    /// A trace that this process is said to have written, by these facts.
+    /// A trace that claims to be written by this process, with these facts.
     fn liveness(
         started: u64,
         pid_namespace: u64,
@@ -402,7 +404,7 @@ mod tests {
         check(Reach::Hosts, Liveness::Running);
     }
 
-    /// All rows of the decision.
+    /// All rows of the decision table.
     #[test]
     fn decides_by_process_then_lock_then_mapping() {
         use Liveness::{Ended, Running, Unknown};
@@ -436,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_process_whose_first_thread_is_gone_still_runs() {
-        // The first thread ends alone; the other one sleeps.
+        // The main thread ends alone; the other thread sleeps.
         let program = "import ctypes, threading, time\n\
             threading.Thread(target=time.sleep, args=(100,)).start()\n\
             ctypes.CDLL(None).syscall(60, 0)";

@@ -19,13 +19,13 @@ use crate::read::regular_file::open_regular;
 use crate::write::lock::is_same_entry;
 
 const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
-/// Places for chunks that are looked at while the program runs; the tracer makes no more.
+/// Maximum number of chunks to look at while the program runs; the tracer creates no more.
 const MAX_PLACES: usize = 16 << 10;
-/// Linux's; anything else in their place is damage.
+/// Linux error numbers; other values are damage.
 const ERROR_NUMBERS: RangeInclusive<u64> = 1..=4095;
 
-/// The spool's path where the user asked for no other folder: beside the trace, with its name. A long name may leave no
-/// room for the ending, and for a number where the whole is taken: then it is cut.
+/// The spool's path unless the user chose another directory: next to the trace, with its name. A name too long for the
+/// ending, and for the number that is appended if the path is taken, is cut.
 pub fn default_path(trace: &Path) -> PathBuf {
     const ENDING: &str = ".spool";
     const MAX_NAME: usize = 255 - ENDING.len() - ".10000".len();
@@ -34,7 +34,7 @@ pub fn default_path(trace: &Path) -> PathBuf {
     let mut most = name.len();
     if name.len() + ENDING.len() > 255 {
         most = MAX_NAME;
-        // Bytes that begin no letter of UTF-8.
+        // Do not cut within a UTF-8 character.
         while most > 0 && name[most] & 0xc0 == 0x80 {
             most -= 1;
         }
@@ -44,38 +44,38 @@ pub fn default_path(trace: &Path) -> PathBuf {
     trace.with_file_name(name)
 }
 
-/// A spool, and the chunks in it that hold events.
+/// A spool, and its chunks that hold events.
 #[derive(Debug)]
 pub(crate) struct Spool {
     file: File,
     pub(crate) path: PathBuf,
-    /// Where the header says that the trace is.
+    /// The trace's path, from the spool's header.
     trace: PathBuf,
     pub(crate) session: u64,
     pub(crate) bytes: u64,
-    /// Words that a chunk holds.
+    /// Capacity of a chunk in words.
     capacity: u64,
     pub(crate) chunks: Vec<SpoolEntry>,
-    /// The error number of the system that turned tracing off.
+    /// The error number that turned tracing off.
     pub(crate) failure: Option<i32>,
 }
 
 /// A chunk of the spool as it was when the spool was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpoolEntry {
-    /// Where it begins.
+    /// Byte offset in the spool.
     pub(crate) offset: u64,
     pub(crate) header: SpoolChunk,
 }
 
-/// A chunk that the running process began to use for other events.
+/// The running process reused the chunk for other events.
 #[derive(Debug)]
 pub(crate) struct Recycled;
 
 impl Spool {
-    /// The spool of `session`, beside the trace or at the path that the trace's header names; `None` where there is
-    /// no such file. `path` is empty for a sealed trace, which has no spool. Of a copied trace, the copied spool comes first:
-    /// the other is still the original's. Both files may have got other names since.
+    /// Finds the spool of `session`, next to the trace or at the path in the trace's header; `None` if there is no such
+    /// file. `path` is empty for a sealed trace, which has no spool. For a copied trace, a copied spool takes
+    /// precedence, because the other one still belongs to the original. Both files may have been renamed since.
     pub(crate) fn find(
         trace: &Path,
         path: &[u8],
@@ -97,7 +97,7 @@ impl Spool {
                 }
                 return spool;
             }
-            // What only has the name that the spool would have today may be anything.
+            // A file with only the default name of a spool may be anything.
             is_damaged |= path.file_name() == named.file_name();
         }
         if is_damaged {
@@ -138,8 +138,8 @@ impl Spool {
         Some(spool)
     }
 
-    /// True where the spool is that of the trace at `trace` and of no other. It lies beside it under the trace's name, or
-    /// its header names this very trace. Whoever copies, links or renames one of both has the other elsewhere.
+    /// Whether the spool belongs to the trace at `trace` and to no other: it is next to the trace and has its name, or
+    /// its header names this trace. After one of the two files was copied, linked or renamed, neither is the case.
     pub(crate) fn belongs_to(&self, trace: &Path) -> bool {
         let is_same_file = || {
             let (found, read) = (fs::symlink_metadata(&self.path), self.file.metadata());
@@ -177,7 +177,7 @@ impl Spool {
             match header {
                 Some(header) if header.state == ChunkState::FREE => {}
                 Some(header) => self.take(SpoolEntry { offset, header }),
-                // Zeros: no chunk has been here yet.
+                // Zeros: the place has not been used yet.
                 None => senseless += u64::from(bytes != [0; HEADER_BYTES]),
             }
         }
@@ -192,8 +192,8 @@ impl Spool {
         }
     }
 
-    /// Takes a chunk in, by its header of now, unless it has become free, or another one, since its header was read. The
-    /// header read may have been half of the one and half of the other.
+    /// Adds a chunk with a header that is read again, unless the chunk was freed or reused since its header was read:
+    /// the header read first may have been a mix of two headers.
     fn take(&mut self, entry: SpoolEntry) {
         let again = self.same_chunk(&entry);
         if let Some(header) = again.filter(|header| header.state != ChunkState::FREE) {
@@ -203,29 +203,30 @@ impl Spool {
 
     fn header_bytes(&self, offset: u64) -> Option<[u8; HEADER_BYTES]> {
         let mut bytes = [0; HEADER_BYTES];
-        // Acquire, twice; pair with Release in the tracer's `Header`: what was read before the header is no newer than it, and what is
-        // read behind it no older. The kernel copies both. Nothing else keeps a processor that reorders loads from mixing them.
+        // Acquire, twice; pairs with Release in the tracer's `Header`: what was read before the header is not newer
+        // than the header, and what is read after it is not older. The kernel copies both; only these fences keep a CPU
+        // that reorders loads from mixing them.
         fence(Ordering::Acquire);
         self.file.read_exact_at(&mut bytes, offset).ok()?;
         fence(Ordering::Acquire);
         Some(bytes)
     }
 
-    /// The header of `entry`'s chunk as it is now; `None` where it is another chunk's. One that became free still has its
-    /// words: whoever takes it writes its header first.
+    /// Reads the header of `entry`'s chunk again; `None` if it is another chunk's by now. A freed chunk still has its
+    /// words, because whoever reuses it writes its header first.
     fn same_chunk(&self, entry: &SpoolEntry) -> Option<SpoolChunk> {
         SpoolChunk::decode(&self.header_bytes(entry.offset)?)
             .filter(|header| header.chunk == entry.header.chunk)
     }
 
-    /// The chunks that hold events now, in whatever state: those that became free still have theirs. And the events that were
-    /// lost and that no event reports.
+    /// The chunks that hold events now, in any state (a freed chunk still has its events), and the number of lost
+    /// events that no event reports.
     ///
     /// # Errors
     /// The spool cannot be read.
     pub(crate) fn places(&self) -> io::Result<(Vec<SpoolEntry>, u64)> {
         let chunk_bytes = self.capacity as usize * 8 + HEADER_BYTES;
-        // It may have grown.
+        // The spool may have grown.
         let bytes = self.file.metadata()?.len();
         let offsets = (FILE_HEADER_BYTES as u64..bytes).step_by(chunk_bytes);
         let (mut places, mut unreported) = (Vec::new(), 0_u64);
@@ -236,7 +237,7 @@ impl Spool {
             };
             unreported = unreported.saturating_add(header.unreported);
             let holds_events = (1..=self.capacity).contains(&header.published);
-            // A header that is written just now is half of the one chunk and half of the other.
+            // A header that is being written may be a mix of two headers.
             let entry = SpoolEntry { offset, header };
             if holds_events && let Some(header) = self.same_chunk(&entry) {
                 places.push(SpoolEntry { offset, header });
@@ -245,7 +246,7 @@ impl Spool {
         Ok((places, unreported))
     }
 
-    /// Bytes that it takes on disk, or in memory, now: it has holes.
+    /// Space that the spool occupies on disk, or in memory, in bytes; its holes do not count.
     pub(crate) fn bytes_now(&self) -> u64 {
         self.file.metadata().map_or(0, |file| file.blocks() * 512)
     }
@@ -255,11 +256,12 @@ impl Spool {
         self.capacity
     }
 
-    /// Puts the words published in a chunk into `words`, from the one of number `from` on.
+    /// Reads the words published in a chunk into `words`, starting with word number `from`.
     ///
     /// The process may still run. The published length is read before the words, so that all words below it are
-    /// whole. The header is read again behind them, so that they are this chunk's words and no other's. The length is none
-    /// any more where somebody takes the chunk. The listed one holds as long as the header is this chunk's.
+    /// complete. The header is read again after the words, to make sure that they belong to this chunk. If the chunk
+    /// was freed, its published length may be reset; the listed length stays valid as long as the header is this
+    /// chunk's.
     ///
     /// # Errors
     /// The spool cannot be read.

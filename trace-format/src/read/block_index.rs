@@ -1,7 +1,7 @@
-//! Where the blocks of a file are.
+//! Finds the blocks of a file.
 //!
-//! A sealed file says so in its index. Otherwise each header says where the next one is. Where there is none, the
-//! next sound header is searched for: blocks begin at multiples of 8 bytes, so that is where to look.
+//! The index of a sealed file lists them. Without an index, each header tells where the next block starts. If there is
+//! no sound header at that place, the next one is searched for at multiples of 8 bytes, where all blocks start.
 
 use std::fs::File;
 use std::io;
@@ -14,11 +14,11 @@ use crate::layout::block::{
 use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::read::limits::Limits;
 
-/// Bytes that are searched at a time.
+/// Bytes per step of the search.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Bytes of a block in the index.
+/// Bytes of an index entry.
 pub(crate) const INDEX_ENTRY_BYTES: usize = 8 + BLOCK_HEADER_BYTES;
-/// Bytes of the index behind its entries.
+/// Bytes of the index after its entries.
 pub(crate) const INDEX_TAIL_BYTES: usize = 16;
 
 /// A block with a sound header.
@@ -26,7 +26,7 @@ pub(crate) const INDEX_TAIL_BYTES: usize = 16;
 pub(crate) struct Block {
     pub(crate) offset: u64,
     pub(crate) header: BlockHeader,
-    /// Bytes of its payload that the file has: fewer than the header says where the file was cut.
+    /// Bytes of the payload that are in the file: fewer than in the header if the file was cut.
     pub(crate) stored: u32,
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct Block {
 pub(crate) struct Blocks {
     /// Chunks and metadata of the session, by offset; with an index, all blocks that it lists.
     pub(crate) list: Vec<Block>,
-    /// Where the index begins; without one, the file's end.
+    /// Start of the index; without one, the end of the file.
     pub(crate) end: u64,
-    /// The session, where the caller did not know it.
+    /// The session of the blocks; `None` if the file's header is damaged and there is no block.
     pub(crate) session: Option<u64>,
-    /// True where they come from an index.
+    /// The blocks were listed by an index.
     pub(crate) indexed: bool,
-    /// True if the file has no index at all, not even a damaged one.
+    /// The file has no index at all (a damaged index does not count as none).
     pub(crate) without_index: bool,
 }
 
-/// Finds the blocks behind `header`; where that is damaged, those of the first block's session. `hole` is what zeros
-/// between them mean.
+/// Finds the blocks after `header` or, if the header is damaged, those of the first block's session. `hole` is the
+/// diagnostic for zeros between blocks.
 pub(crate) fn find_blocks(
     file: &File,
     len: u64,
@@ -102,7 +102,7 @@ fn read_index(file: &File, len: u64, session: Option<u64>, limits: &Limits) -> i
     Ok(blocks.map_or(Index::Damaged, Index::Sound))
 }
 
-/// Where the index of a file of `len` bytes begins, and the last block that it lists. Nothing else of the file is read.
+/// Offset of the index in a file of `len` bytes, and the last block that it lists. Reads nothing else of the file.
 pub(crate) fn last_indexed(file: &File, len: u64) -> io::Result<Option<(u64, Block)>> {
     const END_BYTES: usize = INDEX_ENTRY_BYTES + INDEX_TAIL_BYTES;
 
@@ -122,8 +122,8 @@ pub(crate) fn last_indexed(file: &File, len: u64) -> io::Result<Option<(u64, Blo
     Ok(last.filter(ends_there).map(|block| (index, block)))
 }
 
-/// The blocks that the index `bytes` lists, which has `size` bytes and begins at `offset`. A crafted one may have a payload
-/// that is shorter than its tail.
+/// The blocks listed by the index block `bytes`, which has `size` bytes and starts at `offset`. In a crafted file, its
+/// payload may be shorter than the index's tail.
 fn indexed_blocks(bytes: &[u8], size: u64, session: Option<u64>, offset: u64) -> Option<Blocks> {
     let header = BlockHeader::decode(bytes)?;
     let payload = bytes.get(BLOCK_HEADER_BYTES..)?;
@@ -138,7 +138,7 @@ fn indexed_blocks(bytes: &[u8], size: u64, session: Option<u64>, offset: u64) ->
     entries_of(payload.get(..entries)?, header.session, offset)
 }
 
-/// The blocks that an index lists; `None` where they overlap, or lie outside the file.
+/// The blocks listed by an index; `None` if they overlap, or lie outside the file.
 fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
     let mut blocks = Blocks { session: Some(session), end, indexed: true, ..Blocks::default() };
     let mut free = SEALED_HEADER_BYTES as u64;
@@ -155,7 +155,7 @@ fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
     Some(blocks)
 }
 
-/// A walk through a file without index.
+/// A walk through a file without an index.
 struct Scan<'f> {
     file: &'f File,
     len: u64,
@@ -200,9 +200,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Takes the block at `offset` in and returns where the next one should be.
+    /// Adds the block at `offset` and returns where the next one should start.
     fn accept(&mut self, offset: u64, header: BlockHeader, diagnostics: &mut Diagnostics) -> u64 {
-        // A file that grows may have got its header after `len` was asked.
+        // A growing file may have received this header after `len` was determined.
         let room = self.len.saturating_sub(offset + BLOCK_HEADER_BYTES as u64);
         let stored = u64::from(header.payload_bytes).min(room) as u32;
         let session = *self.blocks.session.get_or_insert(header.session);
@@ -223,8 +223,8 @@ impl Scan<'_> {
                 BlockKind::CHUNK | BlockKind::METADATA => {
                     self.blocks.list.push(Block { offset, header, stored })
                 }
-                // An index that is not the file's last block: something was appended to a sealed file. A summary is read by
-                // who asks for it. Checkpoints are of all that was before them, and are not used where the index is lost.
+                // An index that is not the file's last block means that a sealed file was appended to. Summaries are
+                // read only on request. Checkpoints cover what was before them, and are unusable if the index is lost.
                 BlockKind::INDEX | BlockKind::UNUSED => {}
                 BlockKind::SUMMARY | BlockKind::CHECKPOINT => {}
                 _ => self.unknown += 1,
@@ -233,10 +233,10 @@ impl Scan<'_> {
         offset + header.stride()
     }
 
-    /// Like [`Scan::search`] behind `offset`, where there is no sound header, and reports what lies between.
+    /// Called if there is no sound header at `offset`: continues at the next one and reports the skipped bytes.
     fn skip(&mut self, offset: u64, diagnostics: &mut Diagnostics) -> io::Result<u64> {
         let (next, is_hole) = self.search(offset)?;
-        // A file that grows may have got a header there meanwhile.
+        // A growing file may have received a header there in the meantime.
         if next == offset {
             return Ok(next);
         }
@@ -245,7 +245,8 @@ impl Scan<'_> {
         Ok(next)
     }
 
-    /// The place of the first sound header from `offset` on, or the file's end; and whether all before it is zero.
+    /// Offset of the first sound header from `offset` on, or the end of the file; and whether all bytes before it are
+    /// zero.
     fn search(&self, offset: u64) -> io::Result<(u64, bool)> {
         let mut bytes = Vec::new();
         let mut is_hole = true;
@@ -268,8 +269,8 @@ impl Scan<'_> {
     }
 }
 
-/// The bytes that no block covers: each place, and how many. The padding behind a payload is among them, which is zero. Without
-/// an index there is nothing else: [`Scan`] reports what it skips.
+/// The ranges that no block covers, as offset and length, including the zeros that pad payloads. Without an index,
+/// there are only such zeros: [`Scan`] reports what it skips.
 pub(crate) fn between(blocks: &Blocks, header_bytes: u64) -> Vec<(u64, u64)> {
     let mut between = Vec::new();
     let mut end = header_bytes;
@@ -288,7 +289,7 @@ pub(crate) fn between(blocks: &Blocks, header_bytes: u64) -> Vec<(u64, u64)> {
     between
 }
 
-/// Replaces `bytes` by up to `len` bytes of `file` from `offset`: fewer where the file ends.
+/// Reads up to `len` bytes at `offset` into `bytes`: fewer if the file ends before.
 pub(crate) fn read_up_to(file: &File, bytes: &mut Vec<u8>, offset: u64, len: usize) -> io::Result<()> {
     bytes.resize(len, 0);
     let mut read = 0;
@@ -307,15 +308,15 @@ pub(crate) fn read_up_to(file: &File, bytes: &mut Vec<u8>, offset: u64, len: usi
     Ok(())
 }
 
-/// Reads `block`, header and payload as both are in the file now. False where the header is another one than that
-/// which the block was found by.
+/// Reads the header and payload of `block`. Returns false if the header in the file has changed since the block was
+/// found.
 pub(crate) fn read_block(file: &File, block: &Block, bytes: &mut Vec<u8>) -> io::Result<bool> {
     let len = BLOCK_HEADER_BYTES + block.stored as usize;
     read_up_to(file, bytes, block.offset, len)?;
     Ok(BlockHeader::decode(bytes) == Some(block.header))
 }
 
-/// The payload of a block that was read with its header; `None` where it is cut or its check sum is wrong.
+/// The payload of a block read by [`read_block`]; `None` if it is cut off or its check sum is wrong.
 pub(crate) fn checked_payload<'b>(block: &Block, bytes: &'b [u8]) -> Option<&'b [u8]> {
     let payload = bytes.get(BLOCK_HEADER_BYTES..)?;
     let sound = payload.len() == block.header.payload_bytes as usize

@@ -1,8 +1,9 @@
-//! Checkpoints in a sealed trace: what somebody needs who interprets it from a time on, and not from its start.
+//! Checkpoints in a sealed trace: what a reader needs that starts at some time, and not at the start of the trace.
 //!
-//! A checkpoint has events that came before its time and whose effect lasts: begins of regions that are open, of tasks that are
-//! alive. And it has words of who wrote it, of which this module says nothing. Checkpoints lie behind the chunks, before the
-//! [summary](crate::read::summary). They are written together, and with it, by [`summary::write`](crate::read::summary::write).
+//! A checkpoint contains the earlier events whose effect lasts: the begin events of open regions and of existing tasks.
+//! It also contains data private to its writer, which this module does not interpret. Checkpoints are located after the
+//! chunks and before the [summary](crate::read::summary). [`summary::write`](crate::read::summary::write) writes all of
+//! them together with the summary.
 //!
 //! | bytes of the payload, once unpacked | what |
 //! | --- | --- |
@@ -10,7 +11,7 @@
 //! | that many | the writer's words |
 //! | 8 for each event | its stream, and its words |
 //! | 8 | its time, in raw ticks |
-//! | 8 for each word | its words; their own time is 0, and what they predict goes on from one to the next |
+//! | 8 for each word | the event's words; their own time is 0, and predictions continue from one event to the next |
 
 use crate::event::decode_into;
 use crate::event::predict::State;
@@ -20,16 +21,16 @@ use crate::read::block_index::{Block, INDEX_ENTRY_BYTES, checked_payload, read_b
 use crate::read::reader::{Reader, Record};
 use crate::write::blocks::header;
 
-/// The most bytes of a checkpoint's payload.
+/// Maximum size of a checkpoint's payload in bytes.
 pub const MAX_BYTES: usize = 64 << 10;
-/// The most bytes that it unpacks to.
+/// Maximum size of an unpacked checkpoint in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// zstd's level: a checkpoint is written once, and perhaps never read.
+/// zstd's level: a checkpoint is written once, and may never be read.
 const LEVEL: i32 = 3;
-/// Words that an event may take.
+/// Maximum number of words of an event.
 const EVENT_WORDS: usize = 1 << 12;
 
-/// A checkpoint, packed as it is in the file.
+/// A checkpoint, packed as in the file.
 #[derive(Clone, Debug)]
 pub struct Packed {
     ticks: u64,
@@ -39,16 +40,16 @@ pub struct Packed {
 /// A checkpoint that was read.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// Its time in raw ticks: what it says of is earlier.
+    /// The checkpoint's time in raw ticks: everything that it describes is earlier.
     pub ticks: u64,
-    /// The words of who wrote it.
+    /// Private data of the writer.
     pub words: Vec<u8>,
-    /// The events, each with the number of its stream, in the order of time.
+    /// The events with their stream numbers, in order of time.
     pub events: Vec<(u32, Record)>,
 }
 
 impl Checkpoint {
-    /// Packs it; `None` where it would take more than [`MAX_BYTES`].
+    /// Packs the checkpoint; `None` if it would take more than [`MAX_BYTES`].
     pub fn pack(&self) -> Option<Packed> {
         let mut text = (self.words.len() as u32).to_le_bytes().to_vec();
         text.extend_from_slice(&self.words);
@@ -66,7 +67,7 @@ impl Checkpoint {
         Some(Packed { ticks: self.ticks, payload })
     }
 
-    /// The checkpoint of `text`; `None` where that makes no sense.
+    /// Decodes an unpacked checkpoint; `None` if it is invalid.
     fn unpack(ticks: u64, text: &[u8]) -> Option<Checkpoint> {
         let (len, rest) = text.split_at_checked(4)?;
         let (words, mut rest) = rest.split_at_checked(u32_at(len, 0) as usize)?;
@@ -92,12 +93,12 @@ impl Checkpoint {
 }
 
 impl Packed {
-    /// Bytes of the file that it takes, its entry in the index included.
+    /// Bytes that the checkpoint takes in the file, including its index entry.
     pub(crate) fn bytes(&self) -> usize {
         BLOCK_HEADER_BYTES + self.payload.len() + INDEX_ENTRY_BYTES
     }
 
-    /// The header of its block, and the payload.
+    /// The header and payload of its block.
     pub(crate) fn block(&self, session: u64) -> ([u8; BLOCK_HEADER_BYTES], &[u8]) {
         let header = BlockHeader {
             clock: ClockPair { ticks: self.ticks, ..ClockPair::default() },
@@ -107,7 +108,7 @@ impl Packed {
     }
 }
 
-/// The `checkpoints` that take `bytes` at most in a file: with twice the distance, until they do.
+/// Drops every other checkpoint until the rest takes at most `bytes` in a file.
 pub fn thinned(mut checkpoints: Vec<Packed>, bytes: u64) -> Vec<Packed> {
     let all_bytes = |checkpoints: &[Packed]| -> u64 {
         let each = checkpoints.iter();
@@ -120,12 +121,12 @@ pub fn thinned(mut checkpoints: Vec<Packed>, bytes: u64) -> Vec<Packed> {
 }
 
 impl Reader {
-    /// The times of the checkpoints, in raw ticks, in their order.
+    /// The times of the checkpoints in ascending order, in raw ticks.
     pub fn checkpoint_ticks(&self) -> impl DoubleEndedIterator<Item = u64> {
         self.checkpoint_blocks().iter().map(|block| block.header.clock.ticks)
     }
 
-    /// The newest checkpoint of that time; `None` where there is none, or a damaged one.
+    /// The checkpoint written last for this time; `None` if there is none, or it is damaged.
     pub fn checkpoint(&self, ticks: u64) -> Option<Checkpoint> {
         let mut blocks = self.checkpoint_blocks().iter().rev();
         let block = blocks.find(|block| block.header.clock.ticks == ticks)?;

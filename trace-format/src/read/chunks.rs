@@ -1,4 +1,4 @@
-//! Chunks wherever they are: in the file, in the spool, or in both.
+//! Reads chunks from the file, the spool, or both.
 
 use std::fs::File;
 
@@ -9,7 +9,7 @@ use crate::read::block_index::{Block, checked_payload, read_block};
 use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::read::limits::Limits;
 
-/// A chunk in one of the places where it may be.
+/// A copy of a chunk, in one of its places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
     File(Block),
@@ -24,7 +24,7 @@ impl Stored {
         }
     }
 
-    /// The bytes of its events, unpacked.
+    /// Size of the chunk's events in bytes, unpacked.
     pub(crate) fn event_bytes(&self) -> u64 {
         match self {
             Stored::File(block) => u64::from(block.header.words).saturating_mul(8),
@@ -32,8 +32,8 @@ impl Stored {
         }
     }
 
-    /// Copies of a chunk lie together in this order; the file's come first, as their check sum shows whether they
-    /// are sound.
+    /// Sort key: copies of a chunk are adjacent, and the file's copy comes first, because its check sum tells whether
+    /// it is sound.
     pub(crate) fn order(&self) -> (u32, u32, bool, u64) {
         let chunk = self.chunk();
         match self {
@@ -43,20 +43,20 @@ impl Stored {
     }
 }
 
-/// True of two copies of one chunk.
+/// Whether both are copies of the same chunk.
 pub(crate) fn is_same_chunk(a: &Stored, b: &Stored) -> bool {
     a.order().0 == b.order().0 && a.order().1 == b.order().1
 }
 
-/// Reads chunks one after the other into the same buffers.
+/// Reads chunks, reusing its buffers.
 #[derive(Debug)]
 pub(crate) struct Chunks<'r> {
     file: &'r File,
     spool: Option<&'r Spool>,
     limits: &'r Limits,
-    /// The chunk as it was stored: for one from the file, its block.
+    /// The last chunk as it was stored; for a chunk from the file, its whole block.
     pub(crate) bytes: Vec<u8>,
-    /// Its words.
+    /// The words of the last chunk.
     pub(crate) words: Vec<u64>,
     unpacker: Option<Unpacker>,
     pub(crate) diagnostics: Diagnostics,
@@ -75,8 +75,8 @@ impl<'r> Chunks<'r> {
         }
     }
 
-    /// Reads the first sound one of a chunk's `copies`. Where none is whole, a raw chunk that the file cuts off still
-    /// has its first words. `None` where nothing can be read.
+    /// Reads the first sound one of a chunk's `copies`. If none is complete, but the file ends within a raw chunk,
+    /// reads the words that are there. `None` if nothing can be read.
     pub(crate) fn read<'s>(&mut self, copies: &'s [Stored]) -> Option<&'s Stored> {
         let mut flaw = None;
         for stored in copies {
@@ -147,7 +147,7 @@ impl<'r> Chunks<'r> {
         Ok(())
     }
 
-    /// Reads what the file has of a raw chunk that it cuts off: its check sum cannot be right. That it is cut was
+    /// Reads the words of a raw chunk within which the file ends; its check sum is not checked. The missing words were
     /// reported when the file was opened.
     fn read_cut(&mut self, stored: &Stored) -> bool {
         let Stored::File(block) = stored else {
@@ -163,7 +163,7 @@ impl<'r> Chunks<'r> {
     }
 }
 
-/// Replaces `words` by those of a raw payload.
+/// Replaces the content of `words` with a raw payload.
 fn put_words(payload: &[u8], words: &mut Vec<u64>) {
     words.clear();
     words.extend(payload.as_chunks().0.iter().copied().map(u64::from_le_bytes));

@@ -1,13 +1,13 @@
-//! Flaws of a trace, and their meaning for those who look at it.
+//! Flaws of a trace, and what they mean to a user.
 //!
-//! A damaged trace is read as far as it goes; each flaw is one [`Diagnostic`]. Nothing that was lost is lost silently.
+//! A damaged trace is read as far as possible; each flaw is reported as one [`Diagnostic`], so no loss is silent.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::metadata::Found;
 
-/// How much a diagnostic matters.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth knowing; nothing is missing.
@@ -35,9 +35,9 @@ impl Severity {
 }
 
 macro_rules! kinds {
-    // Each row is a kind: its severity, its name for programs, its words for people (`#` is the count).
+    // Each row is a kind: its severity, its machine-readable name, and its message (`#` is replaced with the count).
     ($($Kind:ident $severity:ident $name:literal $text:literal;)*) => {
-        /// A kind of flaw. The words of [`DiagnosticKind::text`] say what each means.
+        /// A kind of flaw, described by [`DiagnosticKind::text`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs, reason = "the table's text is the documentation")]
         #[non_exhaustive]
@@ -46,17 +46,17 @@ macro_rules! kinds {
         impl DiagnosticKind {
             const ALL: &[DiagnosticKind] = &[$(DiagnosticKind::$Kind),*];
 
-            /// The kind's name for programs.
+            /// The kind's machine-readable name.
             pub fn name(self) -> &'static str {
                 match self { $(DiagnosticKind::$Kind => $name,)* }
             }
 
-            /// How much it matters.
+            /// The severity of flaws of this kind.
             pub fn severity(self) -> Severity {
                 match self { $(DiagnosticKind::$Kind => Severity::$severity,)* }
             }
 
-            /// Words for people; `#` is the count.
+            /// The message; `#` is replaced with the count.
             pub fn text(self) -> &'static str {
                 match self { $(DiagnosticKind::$Kind => $text,)* }
             }
@@ -146,25 +146,25 @@ kinds! {
 /// One flaw of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The kind of flaw.
     pub kind: DiagnosticKind,
-    /// Where in the file, in bytes from its start.
+    /// Byte offset in the file.
     pub offset: Option<u64>,
-    /// The stream that it concerns.
+    /// The affected stream.
     pub stream: Option<u32>,
-    /// The chunk of that stream.
+    /// The affected chunk of that stream.
     pub sequence: Option<u32>,
-    /// How many: what is counted depends on the kind.
+    /// The count; its meaning depends on the kind.
     pub count: u64,
-    /// True where it was found when the trace was sealed, and cannot be seen in the file as it is now. The place is that in
-    /// the file before.
+    /// The flaw was found when the trace was sealed, and is not visible in the sealed file. The offset refers to the
+    /// file before it was sealed.
     pub while_sealing: bool,
 }
 
 impl Diagnostic {
-    /// A diagnostic that counts one and names no place.
+    /// A diagnostic with count 1 and no place.
     pub fn new(kind: DiagnosticKind) -> Diagnostic {
         Diagnostic {
             severity: kind.severity(),
@@ -177,7 +177,7 @@ impl Diagnostic {
         }
     }
 
-    /// A flaw that sealing wrote down.
+    /// A flaw that was recorded when the trace was sealed.
     pub(crate) fn of_sealing(found: &Found) -> Diagnostic {
         let mut kinds = DiagnosticKind::ALL.iter().copied();
         let kind = kinds.find(|kind| kind.name() == found.kind);
@@ -193,7 +193,7 @@ impl Diagnostic {
         }
     }
 
-    /// The form in which sealing writes it down.
+    /// The form in which sealing records the flaw.
     pub(crate) fn found(&self) -> Found {
         Found {
             severity: self.severity.name().to_owned(),
@@ -210,17 +210,17 @@ impl Diagnostic {
         self.kind.text().replace('#', &self.count.to_string())
     }
 
-    /// Returns it at `offset` of the file.
+    /// Returns the diagnostic with an offset.
     pub fn at(self, offset: u64) -> Diagnostic {
         Diagnostic { offset: Some(offset), ..self }
     }
 
-    /// Returns it about chunk `sequence` of `stream`.
+    /// Returns the diagnostic with a chunk.
     pub fn chunk(self, stream: u32, sequence: u32) -> Diagnostic {
         Diagnostic { stream: Some(stream), sequence: Some(sequence), ..self }
     }
 
-    /// Returns it counting `count`.
+    /// Returns the diagnostic with a count.
     pub fn count(self, count: u64) -> Diagnostic {
         Diagnostic { count, ..self }
     }
@@ -249,13 +249,13 @@ impl fmt::Display for Diagnostic {
 
 const _: () = assert!(DiagnosticKind::ALL.len() <= u64::BITS as usize);
 
-/// Diagnostics up to a limit, and how many came after it.
+/// A list of diagnostics with a limit, and the number of those dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     list: Vec<Diagnostic>,
     limit: usize,
     suppressed: u64,
-    /// A bit for each kind that came.
+    /// Bit set of the kinds in the list.
     kinds: u64,
 }
 
@@ -266,7 +266,7 @@ impl Diagnostics {
 
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         let kind = 1 << diagnostic.kind as u32;
-        // The first of a kind is always kept: the kind may forbid to seal the trace.
+        // The first one of each kind is always kept, because the kind may forbid sealing the trace.
         if self.list.len() < self.limit || self.kinds & kind == 0 {
             self.kinds |= kind;
             self.list.push(diagnostic);
@@ -275,15 +275,15 @@ impl Diagnostics {
         }
     }
 
-    /// Nothing is missing by those that `is_harmless` names.
+    /// Reduces the severity of those that `is_harmless` selects to a note.
     pub(crate) fn soften(&mut self, is_harmless: impl Fn(&Diagnostic) -> bool) {
         let harmless = self.list.iter_mut().filter(|diagnostic| is_harmless(diagnostic));
         harmless.for_each(|diagnostic| diagnostic.severity = Severity::Note);
     }
 
-    /// Adds what was found when the trace was sealed, but for what was found again: a gap stays where it is.
+    /// Adds the flaws found when the trace was sealed, except for those that were found again, such as gaps.
     pub(crate) fn add_of_sealing(&mut self, found: &[Found]) {
-        // Another version may have worded it otherwise.
+        // Another version may have used other words.
         let without_text = |found: Found| Found { text: String::new(), ..found };
         let seen = self.list.iter().map(Diagnostic::found).map(without_text);
         let seen: BTreeSet<Found> = seen.collect();
@@ -293,7 +293,7 @@ impl Diagnostics {
         }
     }
 
-    /// All so far; the last one counts those that were left out.
+    /// Removes and returns all diagnostics; the last one has the number of those dropped.
     pub(crate) fn take(&mut self) -> Vec<Diagnostic> {
         let mut list = std::mem::take(&mut self.list);
         let suppressed = std::mem::take(&mut self.suppressed);

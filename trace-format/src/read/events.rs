@@ -9,33 +9,33 @@ use crate::layout::block::Chunk;
 use crate::read::chunks::{Chunks, Stored, is_same_chunk};
 use crate::read::diagnostic::{Diagnostic, DiagnosticKind};
 
-/// An event and its time.
+/// An event with its time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Raw ticks of the session's clock; [`crate::ClockMap::ns`] makes nanoseconds of them.
+    /// Raw ticks of the session's clock; [`crate::ClockMap::ns`] converts them to nanoseconds.
     pub ticks: u64,
     /// The event.
     pub event: Event<'static>,
 }
 
-/// The events of a stream, in its order. Chunks that are damaged are left out; see [`Events::take_diagnostics`].
+/// The events of a stream, in its order. Damaged chunks are left out; see [`Events::take_diagnostics`].
 #[derive(Debug)]
 pub struct Events<'r> {
     chunks: Chunks<'r>,
     copies: &'r [Stored],
     state: State,
-    /// Those of the chunk.
+    /// The stacks of the current chunk.
     stacks: Stacks,
     chunk: Chunk,
-    /// The next event's place in the chunk's words.
+    /// Position of the next event in the chunk's words.
     at: usize,
     damaged_events: u64,
-    /// The bytes of events that were read, for who shows progress.
+    /// Number of bytes of events read so far, for showing progress.
     bytes_read: &'r AtomicU64,
 }
 
 impl<'r> Events<'r> {
-    /// The events of chunks of which there are these copies. `bytes_read` grows by what is read.
+    /// The events of the chunks with these copies. Adds the bytes read to `bytes_read`.
     pub(crate) fn new(chunks: Chunks<'r>, copies: &'r [Stored], bytes_read: &'r AtomicU64) -> Events<'r> {
         Events {
             chunks,
@@ -49,12 +49,12 @@ impl<'r> Events<'r> {
         }
     }
 
-    /// No event that is still to come is earlier than this, in raw ticks; 0 at the stream's end.
+    /// Lower bound for the times of the remaining events, in raw ticks; 0 at the stream's end.
     pub fn begin(&self) -> u64 {
         self.copies.first().map_or(0, |stored| stored.chunk().clock.ticks)
     }
 
-    /// Puts the next event in place of `record`, which saves moving it; false at the stream's end.
+    /// Reads the next event into `record`, which saves moving it; false at the stream's end.
     #[inline(always)]
     pub fn read(&mut self, record: &mut Record) -> bool {
         loop {
@@ -79,7 +79,7 @@ impl<'r> Events<'r> {
         }
     }
 
-    /// Gives the event's stack, if it has one, all its frames; false where that cannot be, and the event is damaged.
+    /// Completes the frames of the event's stack, if it has one; false if that fails, so that the event is damaged.
     #[cold]
     fn restore_stack(&mut self, event: &mut Event<'static>) -> bool {
         let stack = event.stack_mut();
@@ -88,12 +88,12 @@ impl<'r> Events<'r> {
         is_sound
     }
 
-    /// The flaws of the chunks so far.
+    /// Removes and returns the flaws of the chunks read so far.
     pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         self.chunks.diagnostics.take()
     }
 
-    /// Goes on behind words that are no event: at the next event, or in the next chunk; false at the stream's end.
+    /// Skips words that are not an event, to the next event or chunk; false at the stream's end.
     #[cold]
     fn recover(&mut self, error: DecodeError) -> bool {
         let rest = &self.chunks.words[self.at..];
@@ -101,7 +101,7 @@ impl<'r> Events<'r> {
             DecodeError::BadArguments { len } => {
                 self.at += len;
                 self.damaged_events += 1;
-                // It may have been the stack that the next one shares its frames with.
+                // The skipped event may have had the stack that the next one shares frames with.
                 self.stacks.clear();
                 return true;
             }
@@ -124,7 +124,7 @@ impl<'r> Events<'r> {
         self.chunks.diagnostics.push(diagnostic);
     }
 
-    /// Goes on to the next chunk that can be read; false at the stream's end.
+    /// Reads the next readable chunk; false at the stream's end.
     fn next_chunk(&mut self) -> bool {
         while let Some(first) = self.copies.first() {
             let same = self.copies.iter().take_while(|stored| is_same_chunk(first, stored)).count();
@@ -132,7 +132,7 @@ impl<'r> Events<'r> {
             self.copies = rest;
             if let Some(stored) = self.chunks.read(copies) {
                 self.chunk = stored.chunk();
-                // Nothing is read because of it.
+                // Relaxed: the counter orders no other memory accesses.
                 self.bytes_read.fetch_add(self.chunks.words.len() as u64 * 8, Ordering::Relaxed);
                 self.state.reset(self.chunk.first_id);
                 self.stacks.clear();

@@ -1,4 +1,4 @@
-//! What a file is, by its content: whoever is about to replace a file asks whether it holds events.
+//! Detects traces and spools by their content, for code that is about to replace a file.
 
 use std::fmt;
 use std::io;
@@ -9,12 +9,12 @@ use crate::layout::block::{BLOCK_MAGIC, CHUNK_MAGIC, FILE_MAGIC, INDEX_MAGIC, SP
 use crate::read::block_index::read_up_to;
 use crate::read::regular_file::open_regular;
 
-/// A file that holds events, which cannot be made again.
+/// A file with events, which cannot be recreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A trace, sealed or not.
     Trace,
-    /// The newest events of a program that runs, or that was killed.
+    /// The spool of a program that runs or was killed, with its newest events.
     Spool,
 }
 
@@ -27,14 +27,14 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// Bytes at the begin in which blocks and chunks are looked for, where the file's header is damaged.
+/// Number of bytes at the start of a file that are searched for blocks and chunks if the file's header is damaged.
 const BEGIN_BYTES: usize = 64 << 10;
 
-/// Whether the file holds events; `None` where it is something else. Damage does not hide it: each of the magic numbers
-/// counts that the header, the index, a block or a chunk begins with.
+/// Whether the file holds events; `None` if it is something else. Damaged files count, too: one magic number of a
+/// header, an index, a block or a chunk is sufficient.
 ///
 /// # Errors
-/// The file cannot be read: it may be anything.
+/// The file cannot be read, so that it may be anything.
 pub fn kind_of(path: &Path) -> io::Result<Option<FileKind>> {
     let file = open_regular(path)?;
     let mut begin = Vec::new();

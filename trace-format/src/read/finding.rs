@@ -1,4 +1,4 @@
-//! A finding of a check of a file.
+//! A finding from checking a file.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::read::diagnostic::Severity;
 
-/// Something that the reader of a trace, or of an archive, should know.
+/// A finding about a trace or an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// A note leaves the trace sound; a warning or an error does not.
+    /// A note does not affect the trace's soundness; warnings and errors do.
     #[serde(serialize_with = "severity_name")]
     pub severity: Severity,
-    /// Its name for programs.
+    /// The finding's machine-readable name.
     pub name: &'static str,
-    /// Its text for people, with its place.
+    /// The message for display, with its place.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! The metadata that a trace begins with, for who looks for one trace among very many: nothing else of the file is read.
+//! Reads only the first metadata of a trace, for programs that search among very many traces.
 
 use std::io;
 use std::path::Path;
@@ -8,14 +8,15 @@ use crate::layout::codec::unpack_text;
 use crate::read::block_index::read_up_to;
 use crate::read::regular_file::open_regular;
 
-/// Bytes that are read at first: mostly all.
+/// Bytes read at first, which usually suffice.
 const USUAL_BYTES: usize = 32 << 10;
-/// The most bytes of metadata, as stored and unpacked, that are looked at. More would be an attack on the memory of who looks at many
-/// files.
+/// Maximum size of the metadata in bytes, both stored and unpacked. Protects a program that reads many files from using
+/// too much memory.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The JSON of the first block of metadata of the trace at `path`: that which was written when the session began or, in a sealed
-/// file, all. `None` where the file is no trace, where it is damaged there, or where it has more than usual: [`crate::Reader`] says then.
+/// The JSON of the first metadata block of the trace at `path`: the metadata written when the session began or, in a
+/// sealed file, all metadata. `None` if the file is not a trace, is damaged there, or has too much metadata;
+/// [`crate::Reader`] then tells which.
 ///
 /// # Errors
 /// The file cannot be read.

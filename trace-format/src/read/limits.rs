@@ -1,19 +1,19 @@
-//! How much a reader takes in, whatever a file says.
+//! Limits on the memory that a reader uses, whatever a file contains.
 
-/// Bounds of what a reader allocates. The defaults hold any trace that the tracer writes.
+/// Limits on what a reader allocates. The defaults allow any trace that the tracer writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all metadata. Stops a file whose metadata is one endless JSON text; in
-    /// memory it takes some twenty times as much.
+    /// Bytes of all metadata. Stops a file whose metadata is one endless JSON text; parsed, it takes about twenty times
+    /// as much memory.
     pub max_metadata_bytes: u64,
     /// Bytes of a chunk's words. Stops a packed chunk of some bytes that unpacks to gigabytes.
     pub max_chunk_bytes: usize,
-    /// Blocks of the file, and places for chunks in the spool. Stops a file of nothing but headers, each of which
-    /// would take more memory here than there, and a spool of nothing but holes.
+    /// Blocks of the file, and chunks of the spool. Stops a file that consists of headers, each of which would take
+    /// more memory than file space, and a spool that consists of holes.
     pub max_blocks: usize,
-    /// Streams. Stops a file in which each block names a stream of its own.
+    /// Streams. Stops a file in which each block names another stream.
     pub max_streams: usize,
-    /// Diagnostics of opening, and of reading a stream. Stops a file in which every block is damaged.
+    /// Diagnostics of opening a trace, and of reading a stream. Stops a file in which every block is damaged.
     pub max_diagnostics: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Reading: a file's blocks, streams and events, with bounds, and diagnostics where it is damaged.
+//! Reading: a file's blocks, streams and events, within limits, and diagnostics for damage.
 
 pub(crate) mod block_index;
 pub mod checkpoint;

@@ -1,7 +1,8 @@
-//! Opening a trace: what is in it, who made it, how it ended.
+//! Opens a trace: its streams, its metadata, and how it ended.
 //!
-//! **Reading never panics, takes no more memory than [`Limits`] says, and returns what can be read**, with a
-//! [`Diagnostic`] for each thing that cannot. A trace whose process died, or still runs, is read with its spool.
+//! **Reading never panics, takes no more memory than [`Limits`] allows, and returns everything readable**, with a
+//! [`Diagnostic`] for each part that is not. If the process died, or still runs, the trace is read together with its
+//! spool.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -32,7 +33,7 @@ use crate::read::regular_file::open_regular;
 pub use crate::read::streams::Stream;
 use crate::read::streams::streams_of;
 
-/// An open trace. Reads are positioned, so that threads may share it.
+/// An open trace. Reads use explicit offsets, so threads can share it.
 #[derive(Debug)]
 pub struct Reader {
     file: File,
@@ -43,17 +44,17 @@ pub struct Reader {
     /// The header names a spool with events that are not in the file, and the spool is missing.
     lacks_spool: bool,
     metadata: Metadata,
-    /// All that the metadata blocks say, as text: values take many times the memory, and there may be thousands of readers.
+    /// All metadata as JSON text: parsed values take many times the memory, and there may be thousands of readers.
     metadata_text: Vec<u8>,
     metadata_clocks: Vec<ClockPair>,
     clock: ClockMap,
     ending: Ending,
     copies: Vec<Stored>,
-    /// The blocks of checkpoints, by time.
+    /// The checkpoint blocks, by time.
     checkpoints: Vec<Block>,
-    /// Blocks that hold neither events nor metadata nor a checkpoint.
+    /// The remaining blocks: neither events nor metadata nor checkpoints.
     others: Vec<Block>,
-    /// Bytes that no block covers, but for the zeros that round a payload up.
+    /// The ranges that no block covers, as offset and length.
     between: Vec<(u64, u64)>,
     streams: Vec<Stream>,
     summary: Summary,
@@ -67,60 +68,60 @@ pub struct Reader {
 pub enum OpenError {
     /// The file cannot be opened or read.
     Io(io::Error),
-    /// It is no trace, or one that this version does not know.
+    /// The file is not a trace, or has a version that is not supported.
     Header(HeaderError),
 }
 
 /// How the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It has not: the process still runs.
+    /// The process still runs.
     Running,
-    /// The tracer wrote all it had; [`Metadata::end`] says why.
+    /// The tracer has written everything; [`Metadata::end`] tells why the session ended.
     Ended,
     /// The process was killed by this signal.
     Killed(i32),
-    /// The process is gone and the tracer wrote no end.
+    /// The process is gone and the tracer wrote no end of the session.
     DidNotFinish,
-    /// The tracer wrote no end, and whether the process still runs cannot be seen from here.
+    /// The tracer wrote no end of the session, and it cannot be determined whether the process still runs.
     Unknown(Doubt),
 }
 
-/// The sums of a trace's parts.
+/// Sizes and counts of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of the spool; 0 where there is none.
+    /// Bytes of the spool; 0 if there is none.
     pub spool_bytes: u64,
-    /// Chunks of the file that are packed.
+    /// Number of packed chunks in the file.
     pub chunks_packed: u64,
-    /// Chunks of the file that are as the tracer had them.
+    /// Number of raw chunks in the file.
     pub chunks_raw: u64,
-    /// Chunks that only the spool has.
+    /// Number of chunks that are only in the spool.
     pub chunks_in_spool: u64,
     /// Bytes of the events of all chunks, unpacked.
     pub event_bytes: u64,
-    /// True where the file is sealed: complete in itself, and with an index.
+    /// Whether the file is sealed: complete in itself, with an index.
     pub sealed: bool,
-    /// Bytes of the file that its summary takes; 0 where it has none.
+    /// Bytes of the file that the summary takes; 0 if there is none.
     pub summary_bytes: u64,
-    /// Its checkpoints.
+    /// Number of checkpoints.
     pub checkpoints: u64,
-    /// Bytes of the file that these take.
+    /// Bytes of the file that the checkpoints take.
     pub checkpoint_bytes: u64,
 }
 
 impl Reader {
-    /// Opens a trace, with its spool where it has one.
+    /// Opens a trace, with its spool if it has one.
     ///
     /// # Errors
-    /// The file cannot be read, or it is no trace. Damage is no error: see [`Reader::diagnostics`].
+    /// The file cannot be read, or is not a trace. Damage is not an error: see [`Reader::diagnostics`].
     pub fn open(path: &Path) -> Result<Reader, OpenError> {
         Reader::open_with(path, Limits::default())
     }
 
-    /// Opens a trace and takes in no more than `limits` say.
+    /// Opens a trace with other limits than the default ones.
     ///
     /// # Errors
     /// Like [`Reader::open`].
@@ -133,10 +134,10 @@ impl Reader {
             Ok(header) => header.path.clone(),
             Err(_) => default_path(path).into_os_string().into_vec(),
         };
-        // The spool first: a running process moves chunks from there to the file, never back.
+        // Open the spool first: a running process moves chunks from the spool to the file, never back.
         let spool = Spool::find(path, &spool_path, session, &limits, &mut diagnostics);
         let len = file.metadata()?.len();
-        // A chunk leaves the spool when it is written.
+        // With a spool, a hole in the file may be a chunk that is still there.
         let hole = match spool {
             Some(_) => DiagnosticKind::HoleOfSpool,
             None => DiagnosticKind::Hole,
@@ -155,7 +156,7 @@ impl Reader {
             }
             (Err(error), None) => return Err(OpenError::Header(error)),
         };
-        // Where the file's header is damaged, the spool's session was not compared yet.
+        // If the file's header is damaged, the spool's session could not be compared until here.
         let spool = spool.filter(|spool| spool.session == header.session);
 
         let mut overlay = Overlay::read(&file, &blocks, &limits, &mut diagnostics)?;
@@ -168,7 +169,7 @@ impl Reader {
         if unknown > 0 {
             diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataKey).count(unknown));
         }
-        // Where tracing was turned off, the tracer wrote an end and left the spool.
+        // If tracing was turned off, the tracer wrote an end and left the spool.
         let needs_spool = metadata.end.is_none() || metadata.failure.is_some();
         let lacks_spool = spool.is_none() && !spool_path.is_empty() && needs_spool;
         if lacks_spool {
@@ -225,12 +226,12 @@ impl Reader {
         })
     }
 
-    /// Where the trace was opened.
+    /// The path at which the trace was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file's header. Where that is damaged, only the session in it is known.
+    /// The file's header. If it is damaged, only the session is known.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
@@ -245,7 +246,7 @@ impl Reader {
         self.ending
     }
 
-    /// From raw ticks to nanoseconds.
+    /// The map from raw ticks to nanoseconds.
     pub fn clock(&self) -> &ClockMap {
         &self.clock
     }
@@ -255,25 +256,25 @@ impl Reader {
         &self.streams
     }
 
-    /// The flaws found when the trace was opened, and when it was sealed. [`Events::take_diagnostics`] has what is wrong
-    /// within chunks.
+    /// The flaws found when the trace was opened, and when it was sealed. Flaws within chunks are returned by
+    /// [`Events::take_diagnostics`].
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// The sums of the trace's parts.
+    /// Sizes and counts of the trace.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// The bytes of events, unpacked, that were read by all [`Events`] together so far; each reading counts. A whole reading counts
-    /// [`Summary::event_bytes`], as far as nothing is damaged. Any thread may ask, to show progress.
+    /// Bytes of events, unpacked, read by all [`Events`] so far, for showing progress from any thread. Repeated reading
+    /// counts again. Reading a whole undamaged trace once adds [`Summary::event_bytes`].
     pub fn event_bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// When so many bytes of events, unpacked, had been recorded by all threads together, in raw ticks, to a chunk; `None` where the
-    /// trace has no more. Reads no events.
+    /// The time at which all threads together had recorded `bytes` bytes of events (unpacked), in raw ticks, with the
+    /// precision of a chunk; `None` if the trace has fewer. Reads no events.
     pub fn ticks_at_event_bytes(&self, bytes: u64) -> Option<u64> {
         let chunks = self.copies.chunk_by(is_same_chunk).filter_map(<[Stored]>::first);
         let mut chunks: Vec<(u64, u64)> =
@@ -293,7 +294,7 @@ impl Reader {
         Events::new(self.chunks(), self.copies_of(stream), &self.bytes_read)
     }
 
-    /// The events of `stream` from its last chunk on that begins at `ticks` or before.
+    /// The events of `stream`, starting with the last chunk that starts at `ticks` or before.
     pub fn events_from<'r>(&'r self, stream: &Stream, ticks: u64) -> Events<'r> {
         let copies = self.copies_of(stream);
         let begun = copies.partition_point(|stored| stored.chunk().clock.ticks <= ticks);
@@ -303,8 +304,9 @@ impl Reader {
         Events::new(self.chunks(), &copies[before.count()..], &self.bytes_read)
     }
 
-    /// The flaws of what neither [`Reader::open`] nor [`Reader::events`] reads: summary, checkpoints, blocks of other kinds,
-    /// further copies of chunks, and bytes that no block covers. Takes the time to read these.
+    /// The flaws of everything that neither [`Reader::open`] nor [`Reader::events`] reads: the summary, checkpoints,
+    /// blocks of other kinds, further copies of chunks, and bytes that no block covers. Reads all of these, which takes
+    /// time.
     pub fn flaws_elsewhere(&self) -> Vec<Diagnostic> {
         let mut flaws = Diagnostics::new(self.limits.max_diagnostics);
         let mut bytes = Vec::new();
@@ -348,7 +350,7 @@ impl Reader {
         flaws.take()
     }
 
-    /// Whether these bytes are zeros that round a payload up.
+    /// Whether these bytes are zeros that pad a payload.
     fn is_padding(&self, offset: u64, len: u64) -> bool {
         let mut bytes = Vec::new();
         len < 8
@@ -356,7 +358,7 @@ impl Reader {
             && bytes.iter().all(|byte| *byte == 0)
     }
 
-    /// Whether all chunks are in the file and have their check sums, and nothing else is wrong. Reads the file once.
+    /// Whether all chunks are in the file with correct check sums, and no flaw was found. Reads the whole file.
     pub fn is_sound(&self) -> bool {
         let is_note = |diagnostic: &Diagnostic| diagnostic.severity <= Severity::Note;
         let mut bytes = Vec::new();
@@ -370,7 +372,7 @@ impl Reader {
         self.diagnostics.iter().all(is_note) && self.copies.iter().all(&mut is_whole)
     }
 
-    /// The blocks of checkpoints, by time.
+    /// The checkpoint blocks, by time.
     pub(crate) fn checkpoint_blocks(&self) -> &[Block] {
         &self.checkpoints
     }
@@ -380,19 +382,19 @@ impl Reader {
         &self.file
     }
 
-    /// The copies of all chunks of `stream`, those of a chunk together.
+    /// The copies of all chunks of `stream`; the copies of a chunk are adjacent.
     pub(crate) fn copies_of(&self, stream: &Stream) -> &[Stored] {
         self.copies.get(stream.copies.clone()).unwrap_or(&[])
     }
 
-    /// The events of the first chunk of `stream`; none where that is not there any more.
+    /// The events of the first chunk of `stream`; none if that chunk no longer exists.
     pub(crate) fn first_events<'r>(&'r self, stream: &Stream) -> Events<'r> {
         let copies = self.copies_of(stream);
         let of_first = copies.iter().take_while(|stored| stored.chunk().sequence == 0);
         Events::new(self.chunks(), &copies[..of_first.count()], &self.bytes_read)
     }
 
-    /// The time of the last event, in raw ticks; 0 where there is none. It is that of the streams' last chunks.
+    /// The time of the last event, in raw ticks; 0 if there is none. Reads the last chunk of each stream.
     pub fn last_ticks(&self) -> u64 {
         let last = self.streams.iter().map(|stream| {
             let events = self.last_events(stream, 1);
@@ -401,7 +403,7 @@ impl Reader {
         last.max().unwrap_or(0)
     }
 
-    /// The events of the last `chunks` chunks of `stream`; all where there are fewer.
+    /// The events of the last `chunks` chunks of `stream`, or of all if there are fewer.
     pub(crate) fn last_events<'r>(&'r self, stream: &Stream, chunks: usize) -> Events<'r> {
         let copies = self.copies_of(stream);
         let mut begins: Vec<usize> = Vec::new();
@@ -415,12 +417,13 @@ impl Reader {
         Events::new(self.chunks(), &copies[begin..], &self.bytes_read)
     }
 
-    /// The reader of this trace's chunks.
+    /// Returns a reader of this trace's chunks.
     pub(crate) fn chunks(&self) -> Chunks<'_> {
         Chunks::new(&self.file, self.spool.as_ref(), &self.limits)
     }
 
-    /// The copies of each chunk: those of the file in its order, then those that only the spool has, by time.
+    /// The copies of each chunk: first the chunks in the file in its order, then those that are only in the spool, by
+    /// time.
     pub(crate) fn copies_of_each(&self) -> Vec<&[Stored]> {
         let mut chunks: Vec<&[Stored]> = self.copies.chunk_by(is_same_chunk).collect();
         chunks.sort_by_key(|copies| match &copies[0] {
@@ -430,34 +433,36 @@ impl Reader {
         chunks
     }
 
-    /// The clocks of the sound metadata blocks, in the file's order, but of those that were added without one.
+    /// The clock pairs of the sound metadata blocks, in the file's order, without the empty ones of metadata added
+    /// later.
     pub(crate) fn metadata_clocks(&self) -> Vec<ClockPair> {
         let clocks = self.metadata_clocks.iter().copied();
         clocks.filter(|clock| *clock != ClockPair::default()).collect()
     }
 
-    /// All metadata as it is in the file, keys unknown to this version included.
+    /// All metadata of the file, including keys unknown to this version.
     pub fn metadata_object(&self) -> Map<String, Value> {
         serde_json::from_slice(&self.metadata_text).unwrap_or_default()
     }
 
-    /// The spool that was taken in.
+    /// The spool that is read with the file.
     pub(crate) fn spool(&self) -> Option<&Spool> {
         self.spool.as_ref()
     }
 
-    /// True if the header names a spool with events that are not in the file, and the spool is missing.
+    /// Whether the header names a spool with events that are not in the file, and the spool is missing.
     pub(crate) fn lacks_spool(&self) -> bool {
         self.lacks_spool
     }
 
-    /// True where the session's end is written, and its tracer is about to remove the spool.
+    /// Whether the session's end is written, but its tracer has yet to remove the spool.
     pub(crate) fn is_finishing(&self) -> bool {
         self.ending == Ending::Ended
             && liveness::is_finishing(&self.file, &self.path, self.header.pid, &self.metadata)
     }
 
-    /// True where the process was seen to run, and runs on by all that can be seen at once.
+    /// Whether the process, which was running when the trace was opened, still runs and has its spool. A doubtful case
+    /// counts as no.
     pub(crate) fn still_runs(&self) -> bool {
         let spool = self.spool.as_ref().map(|spool| &*spool.path);
         let is_there = spool.is_none_or(Path::exists);
@@ -472,13 +477,13 @@ impl Reader {
         &self.limits
     }
 
-    /// The system's metadata of the file.
+    /// The file's metadata in the file system.
     pub(crate) fn file_metadata(&self) -> io::Result<std::fs::Metadata> {
         self.file.metadata()
     }
 }
 
-/// The clocks of the sound metadata blocks, and their objects laid over each other.
+/// The clock pairs of the sound metadata blocks, and their JSON objects merged.
 #[derive(Debug, Default)]
 struct Overlay {
     clocks: Vec<ClockPair>,
@@ -526,7 +531,7 @@ impl Overlay {
     }
 }
 
-/// A metadata block's text. Of a packed one that has more than `max_bytes`, one byte more than that.
+/// A metadata block's JSON text. A packed text longer than `max_bytes` is cut off one byte after the limit.
 fn text<'p>(block: &Block, payload: &'p [u8], max_bytes: u64) -> Option<Cow<'p, [u8]>> {
     match block.header.codec {
         Codec::ZSTD => unpack_text(payload, max_bytes.saturating_add(1)).ok().map(Cow::Owned),
@@ -534,7 +539,7 @@ fn text<'p>(block: &Block, payload: &'p [u8], max_bytes: u64) -> Option<Cow<'p, 
     }
 }
 
-/// The inner error where the header is damaged: perhaps the blocks behind it are not.
+/// The inner error means a damaged header; the blocks after it may be sound.
 fn read_header(file: &File) -> Result<Result<FileHeader, HeaderError>, OpenError> {
     let mut page = Vec::new();
     read_up_to(file, &mut page, 0, FILE_HEADER_BYTES)?;
@@ -548,7 +553,7 @@ fn unknown_header(session: u64) -> FileHeader {
     FileHeader::of_trace(session, 0, &[])
 }
 
-/// Bytes that a block takes, its entry in the index included.
+/// Bytes that a block takes in the file, including its index entry.
 fn bytes_of(block: &Block) -> u64 {
     block.header.stride() + INDEX_ENTRY_BYTES as u64
 }
@@ -566,7 +571,7 @@ fn all_copies(blocks: &Blocks, spool: Option<&Spool>) -> Vec<Stored> {
     copies
 }
 
-/// True where the chunk of `diagnostic` is in the spool: a write that fails, on a full disk, leaves it there.
+/// Whether the chunk of `diagnostic` is in the spool, where a failed write, for example to a full disk, leaves it.
 fn spool_has(copies: &[Stored], diagnostic: &Diagnostic) -> bool {
     let in_spool = copies.iter().filter_map(|stored| match stored {
         Stored::File(_) => None,
@@ -576,7 +581,7 @@ fn spool_has(copies: &[Stored], diagnostic: &Diagnostic) -> bool {
     places.any(|place| place == (diagnostic.stream, diagnostic.sequence))
 }
 
-/// The summary of chunks: of several copies, the first counts.
+/// Sizes and counts of chunks; of several copies of a chunk, the first counts.
 fn chunk_sums(copies: &[Stored]) -> Summary {
     let mut sums = Summary::default();
     for copies in copies.chunk_by(is_same_chunk) {
@@ -631,7 +636,7 @@ fn find_ending(
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OpenError::Io(error) => error.fmt(f),
+            OpenError::Io(error) => write!(f, "the trace cannot be read: {error}"),
             OpenError::Header(error) => error.fmt(f),
         }
     }

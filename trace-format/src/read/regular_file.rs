@@ -1,20 +1,20 @@
-//! Opening what a user or a trace names: regular files only.
+//! Opens files named by a user or a trace, but only regular files.
 
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens a regular file, or the one behind a symbolic link. To open a pipe would wait for its writer, a device may act when it
-/// is opened, and either may have no end.
+/// Opens a regular file, also through a symbolic link. Opening a pipe would wait for its writer, opening a device may
+/// have an effect, and either may be endless.
 ///
 /// # Errors
-/// There is no such file, it is not a regular one ([`ErrorKind::NotSeekable`], with words that say what it is), or it
-/// cannot be read.
+/// There is no such file, it is not a regular file ([`ErrorKind::NotSeekable`], with a message that names its
+/// kind), or it cannot be read.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Asked first, for the open alone may have an effect.
+    // Checked before opening, because opening a device may have an effect.
     check(&fs::metadata(path)?)?;
-    // Somebody may have put a pipe there meanwhile: nobody waits for its writer.
+    // The file may have been replaced with a pipe since; `O_NONBLOCK` avoids waiting for a writer.
     let file =
         File::options().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
     check(&file.metadata()?)?;

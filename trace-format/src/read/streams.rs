@@ -1,4 +1,4 @@
-//! The streams of a trace, made of the chunks that were found.
+//! The streams of a trace, assembled from the chunks that were found.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use crate::read::chunks::{Stored, is_same_chunk};
 use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::read::limits::Limits;
 
-/// The chunks of one thread, or of a device's queue.
+/// The chunks of one thread or device queue.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Its number, from 1.
+    /// The stream's number, from 1.
     pub number: u32,
     pub(crate) copies: Range<usize>,
     chunks: usize,
@@ -17,18 +17,18 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Chunks found.
+    /// Number of chunks found.
     pub fn chunks(&self) -> usize {
         self.chunks
     }
 
-    /// Chunks that must have been between those found, and before them.
+    /// Number of chunks missing before or between those found.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 }
 
-/// The streams of `copies`, which are in [`Stored::order`]. `gaps` is what chunks mean that are not there.
+/// The streams of `copies`, which are sorted by [`Stored::order`]. `gaps` is the diagnostic for missing chunks.
 pub(crate) fn streams_of(
     copies: &[Stored],
     gaps: DiagnosticKind,
@@ -52,7 +52,7 @@ pub(crate) fn streams_of(
     streams
 }
 
-/// The stream of `all` copies of its chunks, which lie at `range`.
+/// The stream whose copies are `all[range]`.
 fn stream_of(
     all: &[Stored],
     range: Range<usize>,

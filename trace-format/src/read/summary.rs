@@ -1,7 +1,8 @@
-//! A summary in a sealed trace: what an analysis found, in the block before the index. It says nothing about its content.
+//! The summary in a sealed trace: the results of an analysis, in the block before the index. This module does not
+//! interpret the content.
 //!
-//! Who wants summaries of thousands of traces reads the file's header, its last bytes and that block, and nothing else.
-//! [Checkpoints](crate::read::checkpoint) come of the same analysis, and lie before it.
+//! A program that wants the summaries of thousands of traces reads only the file's header, its last bytes and the
+//! summary block. [Checkpoints](crate::read::checkpoint) are made by the same analysis, and located before the summary.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -22,29 +23,29 @@ use crate::write::blocks::{Index, summary_header};
 use crate::write::copy::SealError;
 use crate::write::seal::{is_unchanged, lock_trace};
 
-/// The most bytes of a summary's block, its header and its entry in the index included.
+/// Maximum size of a summary's block in bytes, including its header and its index entry.
 pub const MAX_BYTES: usize = 64 << 10;
-/// The most bytes of its text.
+/// Maximum size of a summary's text in bytes.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// zstd's level: a summary is written once and read often.
 const LEVEL: i32 = 9;
 
-/// The summary of a trace, packed as it is in the file.
+/// The summary of a trace, packed as in the file.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// The process.
+    /// The traced process's id.
     pub pid: u32,
     payload: Vec<u8>,
 }
 
 impl Packed {
-    /// The summary's text; `None` where it makes no sense.
+    /// The summary's text; `None` if the payload is invalid.
     pub fn text(&self) -> Option<Vec<u8>> {
         unpack_text(&self.payload, MAX_TEXT_BYTES).ok()
     }
 }
 
-/// Reads the summary of the trace at `path`; `None` where it has none, or a damaged one.
+/// Reads the summary of the trace at `path`; `None` if it has none, or it is damaged.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -72,7 +73,7 @@ fn is_summary(block: &Block) -> bool {
         && header.payload_bytes as usize <= MAX_BYTES
 }
 
-/// Why a trace got no summary; it is as it was.
+/// Why no summary was written; the trace is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -80,11 +81,11 @@ pub enum WriteError {
     TooLarge,
     /// The trace is not sealed.
     NotSealed,
-    /// The trace cannot be written, or another program changes it.
+    /// The trace cannot be written, or another program is changing it.
     Seal(SealError),
 }
 
-/// The text of a summary, packed; `None` where it takes too much.
+/// Packs a summary's text; `None` if it is too large.
 fn pack(text: &[u8]) -> Option<Vec<u8>> {
     let is_short = text.len() as u64 <= MAX_TEXT_BYTES;
     let payload = is_short.then(|| pack_text(text, LEVEL)).flatten()?;
@@ -96,14 +97,14 @@ pub fn is_too_large(text: &[u8]) -> bool {
     pack(text).is_none()
 }
 
-/// Puts `text` as its summary into the sealed trace that `reader` reads, and `checkpoints` before it, in the place of those that
-/// it has.
+/// Writes `text` as the summary of the sealed trace of `reader`, with `checkpoints` before it. Both replace those that
+/// the trace has.
 ///
-/// The blocks and the index behind them are written at the place of the old index, in one write. Should that be interrupted, the
-/// trace has no index: readers find its blocks one after the other, and sealing it again writes an index.
+/// The blocks and the index are written at the place of the old index, in one write. If that is interrupted, the trace
+/// has no index: readers then find its blocks one after the other, and sealing the trace again writes an index.
 ///
 /// # Errors
-/// See [`WriteError`]. Where the summary is too large, the checkpoints are written.
+/// See [`WriteError`]. If the summary is too large, the checkpoints are written nevertheless.
 pub fn write(reader: &Reader, text: &[u8], checkpoints: &[checkpoint::Packed]) -> Result<(), WriteError> {
     let payload = pack(text);
     if payload.is_some() || !checkpoints.is_empty() {
@@ -112,7 +113,7 @@ pub fn write(reader: &Reader, text: &[u8], checkpoints: &[checkpoint::Packed]) -
     payload.map(|_| ()).ok_or(WriteError::TooLarge)
 }
 
-/// Like [`write`]: `summary` is packed.
+/// Like [`write()`], with a packed summary.
 fn write_blocks(
     reader: &Reader,
     summary: Option<&[u8]>,
@@ -121,7 +122,7 @@ fn write_blocks(
     if !reader.summary().sealed || !reader.header().path.is_empty() {
         return Err(WriteError::NotSealed);
     }
-    // Of a symbolic link, the file behind it.
+    // For a symbolic link, replace its target.
     let path = fs::canonicalize(reader.path())?;
     let _locked = lock_trace(&path)?;
     if !is_unchanged(reader, &path)? {
@@ -160,14 +161,15 @@ fn write_blocks(
         .and_then(|()| file.set_len(begin + new.len() as u64))
         .and_then(|()| file.sync_data());
     written.map_err(|error| {
-        // Mostly a full disk: the room of the old bytes is still the file's.
+        // The disk is probably full: restore the old bytes, for which the file has room.
         let _ = file.write_all_at(&old, begin);
         let _ = file.set_len(len);
         WriteError::from(error)
     })
 }
 
-/// The entries of an index at `end` but for those of a summary and of checkpoints, which come last; and where these begin.
+/// The entries of an index at `end` without the last ones of checkpoints and a summary; and the offset at which their
+/// blocks start.
 fn without_analysis(mut entries: &[u8], end: u64) -> (&[u8], u64) {
     let mut begin = end;
     while let Some((rest, entry)) = entries.split_last_chunk::<INDEX_ENTRY_BYTES>() {

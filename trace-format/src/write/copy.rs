@@ -1,4 +1,4 @@
-//! Copies of traces, sealed: as they are, or with other texts.
+//! Copies traces into sealed files: unchanged, or with other texts.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -19,45 +19,46 @@ use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity}
 use crate::read::reader::{OpenError, Reader};
 use crate::write::blocks::{Index, chunk_header, metadata_header, push_words};
 
-/// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
+/// zstd's level. The program has ended and the CPUs are free, so packing may take longer than while it ran.
 const LEVEL: i32 = 3;
-/// The level for the metadata: short, but most of a short trace.
+/// zstd's level for the metadata, which is short, but the largest part of a short trace.
 const METADATA_LEVEL: i32 = 9;
 
-/// The content of a sealed trace.
+/// What a sealed trace contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sealed {
-    /// Events of all streams.
+    /// Number of events in all streams.
     pub events: u64,
-    /// Those of streams of samples.
+    /// Number of events in streams of samples.
     pub sample_events: u64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Events that were not recorded, as the events `omptrace_lost` count them.
+    /// Number of events that were not recorded, according to the `omptrace_lost` events.
     pub lost: u64,
-    /// Samples that were not recorded, as the events `omptrace_samples_lost` count them.
+    /// Number of samples that were not recorded, according to the `omptrace_samples_lost` events.
     pub samples_lost: u64,
-    /// Words about what turned tracing off: see [`crate::Metadata::failure_message`].
+    /// A message about the error that turned tracing off: see [`crate::Metadata::failure_message`].
     pub failure: Option<String>,
-    /// Streams, without those of samples.
+    /// Number of streams, without those of samples.
     pub streams: u32,
     /// Bytes of the file.
     pub bytes: u64,
     /// The flaws of the trace before it was sealed.
     pub diagnostics: Vec<Diagnostic>,
-    /// A spool whose events are in the sealed trace and that stays: it is another trace's too, or could not be removed.
+    /// A spool whose events are in the sealed trace, but which was kept because it also belongs to another trace, or
+    /// could not be removed.
     pub spool_left: Option<PathBuf>,
 }
 
 impl Sealed {
-    /// True where all that happened is in the trace, but for what [`Sealed::lost`] and [`Sealed::samples_lost`] count.
+    /// Whether the trace is complete except for what [`Sealed::lost`] and [`Sealed::samples_lost`] count.
     pub fn is_whole(&self) -> bool {
         let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
         self.failure.is_none() && !self.diagnostics.iter().any(is_damage)
     }
 }
 
-/// Why a trace was not sealed; it is unharmed.
+/// Why a trace was not sealed; the trace is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SealError {
@@ -65,26 +66,26 @@ pub enum SealError {
     Open(OpenError),
     /// The process that writes it still runs.
     Running,
-    /// Whether that process still runs cannot be seen from here.
+    /// It cannot be determined whether that process still runs.
     Unknown(Doubt),
-    /// Another program is sealing it.
+    /// Another program is sealing the trace.
     Busy,
-    /// Somebody else replaced it, or wrote to it, meanwhile.
+    /// Another program replaced or changed the trace in the meantime.
     Changed,
-    /// It has more than this version can read, and sealing would drop it.
+    /// The trace contains more than this version can read, and sealing would drop it.
     Unreadable(Diagnostic),
     /// The sealed file cannot be written.
     Io(io::Error),
 }
 
-/// The flaws that a reader of the sealed trace finds again.
+/// Flaws that a reader of the sealed trace finds again.
 pub(super) const STAYS: [DiagnosticKind; 2] = [DiagnosticKind::SpoolMissing, DiagnosticKind::SpoolDamaged];
 
 pub(super) fn stays(reader: &Reader, diagnostic: &Diagnostic) -> bool {
     reader.lacks_spool() && STAYS.contains(&diagnostic.kind)
 }
 
-/// Flaws of the reader, and none of the trace: another reader, or another try, finds what this one leaves out.
+/// Flaws of the reader, not of the trace: another reader, or another attempt, can read what this one leaves out.
 const OF_READER: [DiagnosticKind; 4] = [
     DiagnosticKind::LimitReached,
     DiagnosticKind::ReadFailed,
@@ -92,21 +93,21 @@ const OF_READER: [DiagnosticKind; 4] = [
     DiagnosticKind::ChunkCodec,
 ];
 
-/// What a copy does with an event.
+/// What happens to an event in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The copy has it as it is.
+    /// Copied unchanged.
     Kept,
-    /// The copy has it as it is now: it was changed. Only for rows that have the wide encoding alone.
+    /// Copied as changed. Only for rows that have the wide encoding alone.
     Changed,
-    /// The copy does not have it.
+    /// Left out.
     LeftOut,
 }
 
-/// What decides so, and changes an event.
+/// Decides what happens to an event, and may change it.
 pub(super) type Change<'c> = dyn FnMut(&mut Event<'static>) -> Fate + 'c;
 
-/// Writes a sealed file of all that `reader` can read, with `object` as its metadata.
+/// Writes everything that `reader` can read to a sealed file, with `object` as its metadata.
 pub(super) fn copy(
     reader: &Reader,
     object: Map<String, Value>,
@@ -176,10 +177,10 @@ pub(super) fn copy(
     Ok(sealed)
 }
 
-/// The words of a chunk whose events are as `change` leaves them; `None` if it keeps all. An event that cannot be understood is left
-/// out: it may hold any text.
+/// The words of a chunk after applying `change` to its events; `None` if all are kept. Events that cannot be decoded
+/// are left out, because they may contain any text.
 fn changed(words: &[u64], change: &mut Change<'_>) -> Option<Vec<u64>> {
-    // As in `count`.
+    // Any state will do: only wide events are decoded, which are not predicted.
     let mut state = State::new(0);
     let mut changed: Option<Vec<u64>> = None;
     let mut before = 0;
@@ -205,7 +206,7 @@ fn changed(words: &[u64], change: &mut Change<'_>) -> Option<Vec<u64>> {
     changed
 }
 
-/// Appends the event, however long its texts are now.
+/// Appends the event, making room for texts of any length.
 fn push_event(event: &Event<'_>, ticks: u64, words: &mut Vec<u64>) {
     let begin = words.len();
     let mut room = 1 << 8;
@@ -220,9 +221,9 @@ fn push_event(event: &Event<'_>, ticks: u64, words: &mut Vec<u64>) {
     words.truncate(begin);
 }
 
-/// Adds the events of a chunk, which are `words`, to the sums. True where they are samples.
+/// Counts the events of the chunk `words`. Returns whether they are samples.
 fn count(words: &[u64], sealed: &mut Sealed) -> bool {
-    // Only wide events are decoded, which predict nothing.
+    // Any state will do: only wide events are decoded, which are not predicted.
     let mut state = State::new(0);
     let (mut events, mut is_of_samples) = (0, false);
     for event in split(words) {
@@ -254,8 +255,8 @@ fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnosti
     all.take()
 }
 
-/// The findings of earlier sealing, and those of `diagnostics` that are new. What sealing leaves out can be seen nowhere
-/// else afterwards.
+/// The flaws found by earlier sealing, and those of `diagnostics` that are new. Flaws that sealing removes are visible
+/// nowhere else afterwards.
 fn all_found<'d>(before: &[Found], diagnostics: impl Iterator<Item = &'d Diagnostic>) -> Vec<Found> {
     let mut all = before.to_vec();
     let known: BTreeSet<&Found> = before.iter().collect();
@@ -266,7 +267,7 @@ fn all_found<'d>(before: &[Found], diagnostics: impl Iterator<Item = &'d Diagnos
     all
 }
 
-/// A sealed file being written.
+/// A sealed file that is being written.
 pub(super) struct Output<W> {
     pub(super) out: W,
     offset: u64,
@@ -287,8 +288,8 @@ impl<W: Write> Output<W> {
         self.out.write_all(&header.encode())
     }
 
-    /// Writes the whole metadata in one block, and an empty one for each further clock that the reader needs. Each block
-    /// takes 200 bytes, its entry of the index included.
+    /// Writes all metadata in one block, and an empty block for each further clock pair that the reader needs. Each
+    /// takes 200 bytes, including its index entry.
     fn all_metadata(&mut self, session: u64, clocks: &[ClockPair], object: &Value) -> io::Result<()> {
         let start = clocks.first().copied().unwrap_or_default();
         self.metadata(session, start, object)?;
@@ -308,7 +309,7 @@ impl<W: Write> Output<W> {
         self.out.write_all(&[0; 8][..padding])
     }
 
-    /// Writes a metadata block, packed where that saves something.
+    /// Writes a metadata block, packed if that makes it shorter.
     fn metadata(&mut self, session: u64, clock: ClockPair, object: &Value) -> io::Result<()> {
         let (header, json) = metadata_header(session, clock, object);
         match pack_text(&json, METADATA_LEVEL) {
@@ -317,7 +318,7 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// Writes the index, with which the file ends.
+    /// Writes the index, the last block of the file.
     fn index(&mut self, session: u64) -> io::Result<()> {
         let index = mem::take(&mut self.index).finish(session, self.offset);
         self.offset += index.len() as u64;

@@ -1,9 +1,9 @@
 //! Locks on a trace: the tracer holds one while it records, a program that seals the trace holds another.
 //!
-//! They are locks of an open file description (`F_OFD_SETLK`, fcntl(2)). The kernel drops such a lock when the last
-//! descriptor and the last mapping of that description are gone, however the process ended. NFS and other file systems
-//! that several hosts share show them to each host. They lie far behind the data, so that a system whose locks
-//! forbid reading (SMB) still lets everybody read.
+//! They are open file description locks (`F_OFD_SETLK`, fcntl(2)). The kernel releases such a lock when the last
+//! descriptor and the last mapping of that description are gone, however the process ended. On NFS and other file
+//! systems shared by several hosts, each host sees the locks. They are located far after the data, so that file systems
+//! whose locks prevent reading (SMB) still let everybody read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-/// The meaning of a lock on a trace: the byte that it is on.
+/// The purpose of a lock on a trace; the value is the offset of the locked byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i64)]
 pub enum Purpose {
@@ -30,11 +30,11 @@ pub enum Purpose {
 /// The state of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Another description of the file has it.
+    /// Another open file description holds the lock.
     Held,
-    /// Nobody has it.
+    /// Nobody holds the lock.
     Free,
-    /// The file system, or a sandbox, has no such locks.
+    /// The file system, or a sandbox, does not support such locks.
     Unsupported,
 }
 
@@ -48,10 +48,10 @@ fn argument(purpose: Purpose, kind: i32) -> libc::flock {
     }
 }
 
-/// Takes the lock, which belongs to `file`'s description from then on; false where another description has it.
+/// Takes the lock for `file`'s open file description; false if another description holds it.
 ///
 /// # Errors
-/// The system's error: it has no such locks here, or the file is not open for writing.
+/// Such locks are not supported here, or the file is not open for writing.
 pub fn take(file: impl AsFd, purpose: Purpose) -> io::Result<bool> {
     let lock = argument(purpose, libc::F_WRLCK);
     match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
@@ -61,14 +61,14 @@ pub fn take(file: impl AsFd, purpose: Purpose) -> io::Result<bool> {
     }
 }
 
-/// Gives the lock of `file`'s description back, also where processes share that description.
+/// Releases the lock of `file`'s open file description, even if several processes share that description.
 pub fn give_back(file: impl AsFd, purpose: Purpose) -> io::Result<()> {
     let lock = argument(purpose, libc::F_UNLCK);
     fcntl(file, FcntlArg::F_OFD_SETLK(&lock))?;
     Ok(())
 }
 
-/// Asks for the lock without taking it, so that the question never disturbs a tracer that wants it.
+/// The state of the lock, determined without taking it, so that a tracer can take it at any time.
 pub(crate) fn state(file: impl AsFd, purpose: Purpose) -> State {
     let mut lock = argument(purpose, libc::F_WRLCK);
     match fcntl(file, FcntlArg::F_OFD_GETLK(&mut lock)) {
@@ -78,25 +78,25 @@ pub(crate) fn state(file: impl AsFd, purpose: Purpose) -> State {
     }
 }
 
-/// The processes that see the locks of a file system.
+/// The processes that see each other's locks on a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
-    /// Every host that has it mounted.
+    /// Processes of every host that has the file system mounted.
     Hosts,
-    /// The one kernel that can have it mounted.
+    /// Processes of the one kernel that can have the file system mounted.
     Kernel,
-    /// Perhaps those alone who use the same mount.
+    /// Possibly only processes that use the same mount.
     #[default]
     #[serde(other)]
     Unknown,
 }
 
-/// A kind of file system whose locks are known. Its name in mountinfo (proc_pid_mountinfo(5)), who sees its locks, the
-/// option that must be there, and the option that must not.
+/// A kind of file system whose locks are known: its name in mountinfo (proc_pid_mountinfo(5)), the reach of its locks,
+/// an option that must be present, and an option that must not.
 type Known = (&'static str, Reach, Option<&'static str>, Option<&'static str>);
 
-/// All others, FUSE and those of virtual machines among them, may show a lock to one mount alone.
+/// Other file systems, including FUSE and those of virtual machines, may keep locks per mount.
 #[rustfmt::skip]
 const KNOWN: &[Known] = &[
     ("bcachefs", Reach::Kernel, None,                    None),
@@ -130,7 +130,7 @@ impl Reach {
         Reach::in_mounts(&mounts, &path)
     }
 
-    /// The devices, as `stat` has them, whose file systems are mounted here and are this kernel's alone.
+    /// The device numbers (as returned by `stat`) of the mounted file systems that no other kernel uses.
     pub fn devices_of_kernel() -> BTreeSet<u64> {
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
         let lines = mounts.split(|byte| *byte == b'\n');
@@ -144,7 +144,8 @@ impl Reach {
             .collect()
     }
 
-    /// Like [`Reach::of`], by the text of mountinfo: the mount with the longest path counts, and of several the last.
+    /// Like [`Reach::of`], given the text of mountinfo. The mount with the longest path counts, and among several of
+    /// them the last.
     fn in_mounts(mounts: &[u8], path: &Path) -> Reach {
         let mounts = mounts.split(|byte| *byte == b'\n').filter_map(Mount::read);
         let mount = mounts
@@ -165,7 +166,7 @@ impl<'t> Mount<'t> {
     fn read(line: &'t [u8]) -> Option<Mount<'t>> {
         let mut fields = line.split(|byte| *byte == b' ');
         let place = fields.nth(4)?;
-        // Optional fields end with a hyphen; the kind, the source and the options of the file system follow.
+        // Optional fields end with a hyphen; the file system's type, source and options follow.
         fields.find(|field| *field == b"-")?;
         Some(Mount {
             place: PathBuf::from(std::ffi::OsString::from_vec(unescaped(place))),
@@ -189,7 +190,7 @@ impl<'t> Mount<'t> {
     }
 }
 
-/// Mountinfo writes blanks and backslashes as three octal digits.
+/// Decodes mountinfo's octal escapes of blanks and backslashes.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -204,7 +205,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// True where both paths name the same entry of the same folder, through whatever mounts and links to folders they lead.
+/// Whether both paths name the same entry of the same directory, possibly through different mounts and links.
 pub(crate) fn is_same_entry(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
 

@@ -1,4 +1,4 @@
-//! Writing: blocks, and the seal that makes a spool a whole file.
+//! Writing: blocks, and sealing, which turns a trace and its spool into one complete file.
 
 pub mod blocks;
 pub(crate) mod copy;

@@ -1,7 +1,7 @@
-//! Sealing a trace: one file, complete in itself, packed, with an index at its end.
+//! Sealing a trace: makes one packed file, complete in itself, with an index at its end.
 //!
-//! The sealed file is written beside the trace and takes its name when it is on disk. Only then the spool goes, so
-//! whenever sealing is interrupted, the trace is as it was. What has another trace's name, or lies elsewhere, stays.
+//! The sealed file is written next to the trace and renamed to it once it is on disk. Only then the spool is removed,
+//! so if sealing is interrupted, the trace is unchanged. A spool that may belong to another trace is kept.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -23,26 +23,27 @@ use crate::write::copy::{Change, Output, STAYS, SealError, Sealed, copy, stays};
 use crate::write::lock;
 use crate::write::lock::{Purpose, Reach, State as LockState};
 
-/// The way in which [`seal`] treats a trace whose process may still run.
+/// What [`seal`] does with a trace whose process may still run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InDoubt {
-    /// It leaves the trace alone.
+    /// It does not seal the trace.
     #[default]
     Refuse,
-    /// It seals the trace: the caller knows that the process has ended.
+    /// It seals the trace, because the caller knows that the process has ended.
     Seal,
 }
 
-/// How long a program waits for another one that seals the same trace.
+/// How long to wait for another program that is sealing the same trace.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it asks.
+/// Time between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Seals the trace at `path`: takes the spool in and removes it, and packs raw chunks. It lays the keys of the JSON object
-/// `additions` over the metadata. `progress` is called with how many chunks of all are done.
+/// Seals the trace at `path`: merges the spool into the file and removes it, packs raw chunks, and merges the keys of
+/// the JSON object `additions` into the metadata. Calls `progress` with the number of finished chunks and of all
+/// chunks.
 ///
-/// Sealing again changes nothing, unless `additions` say something new. Chunks that are damaged are left out;
-/// [`Reader::diagnostics`] of the sealed trace report them.
+/// Sealing a sealed trace changes nothing unless `additions` contains something new. Damaged chunks are left out;
+/// [`Reader::diagnostics`] of the sealed trace reports them.
 ///
 /// # Errors
 /// See [`SealError`].
@@ -52,7 +53,7 @@ pub fn seal(
     in_doubt: InDoubt,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Sealed, SealError> {
-    // Of a symbolic link, the file behind it is replaced.
+    // For a symbolic link, replace its target.
     let path = fs::canonicalize(path).map_err(OpenError::Io)?;
     let locked = lock_trace(&path)?;
     let reader = Reader::open(&path)?;
@@ -78,7 +79,7 @@ pub fn seal(
     Ok(sealed)
 }
 
-/// Refuses where the process that writes the trace still runs.
+/// Fails if the process that writes the trace still runs.
 fn check_ended(reader: &Reader, in_doubt: InDoubt) -> Result<(), SealError> {
     match reader.ending() {
         Ending::Running => Err(SealError::Running),
@@ -88,9 +89,9 @@ fn check_ended(reader: &Reader, in_doubt: InDoubt) -> Result<(), SealError> {
     }
 }
 
-/// Writes a sealed copy of the trace that `reader` reads to `out`: with `metadata` instead of its own, and with each event that
-/// has the wide encoding as `change` leaves it. Summaries and checkpoints are not copied. `progress` is called with how many
-/// chunks of all are done.
+/// Writes a sealed copy of the trace of `reader` to `out`, with the given `metadata`, and with `change` applied to each
+/// event that has the wide encoding. Summaries and checkpoints are not copied. Calls `progress` with the number of
+/// finished chunks and of all chunks.
 ///
 /// # Errors
 /// See [`SealError`].
@@ -108,7 +109,7 @@ pub fn copy_changed(
     Ok(sealed)
 }
 
-/// Puts a sealed file in the place of the trace, and removes the spool.
+/// Replaces the trace with a sealed file, and removes the spool.
 fn replace(
     reader: &Reader,
     news: Map<String, Value>,
@@ -126,8 +127,8 @@ fn replace(
     let sealed = written.inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
     })?;
-    // The new name must be on disk before the spool goes: they may lie on two file systems. One that cannot do that for
-    // folders keeps their order.
+    // The new name must be on disk before the spool is removed, because they may be on two file systems. A file system
+    // that cannot sync directories keeps their order.
     if let Some(folder) = path.parent() {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
@@ -138,10 +139,10 @@ fn replace(
     Ok(Sealed { spool_left, ..sealed })
 }
 
-/// Takes the lock of those who seal the trace; `None` where such locks cannot be had.
+/// Takes the sealing lock of the trace; `None` if such locks are unavailable.
 pub(crate) fn lock_trace(path: &Path) -> Result<Option<File>, SealError> {
     let since = Instant::now();
-    // A pipe or a device is no trace, which whoever reads it says.
+    // A pipe or a device is not a trace, which opening it will report.
     if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return Ok(None);
     }
@@ -151,7 +152,7 @@ pub(crate) fn lock_trace(path: &Path) -> Result<Option<File>, SealError> {
         };
         match lock::take(&file, Purpose::Sealing) {
             Err(_) => return Ok(None),
-            // The one who had the lock has put another file there.
+            // The previous holder of the lock has replaced the file: lock the new one.
             Ok(true) if fs::metadata(path).is_ok_and(|now| !is_same(&file, &now)) => {}
             Ok(true) => return Ok(Some(file)),
             Ok(false) if since.elapsed() > PATIENCE => return Err(SealError::Busy),
@@ -168,13 +169,13 @@ fn is_same(file: &File, found: &fs::Metadata) -> bool {
     file.metadata().is_ok_and(|file| id(&file) == id(found))
 }
 
-/// True where the file at `path` is the one that `reader` reads, and as long as it was.
+/// Whether the file at `path` is the one that `reader` reads, with unchanged length.
 pub(crate) fn is_unchanged(reader: &Reader, path: &Path) -> io::Result<bool> {
     let (now, then) = (fs::metadata(path)?, reader.file_metadata()?);
     Ok(id(&now) == id(&then) && now.len() == reader.summary().file_bytes)
 }
 
-/// Removes the spool where it belongs to this trace alone; else returns its path.
+/// Removes the spool if it belongs to this trace only, else returns its path.
 fn remove_spool(spool: &Spool, trace: &Path) -> Option<PathBuf> {
     let is_removed = spool.belongs_to(trace)
         && match fs::remove_file(&spool.path) {
@@ -184,11 +185,11 @@ fn remove_spool(spool: &Spool, trace: &Path) -> Option<PathBuf> {
     (!is_removed).then(|| spool.path.clone())
 }
 
-/// Removes the spool that a program left beside a sealed trace: it was killed before it removed the spool itself.
+/// Removes the spool of a sealed trace that a program left because it was killed before removing it.
 fn remove_leftover_spool(reader: &Reader, path: &Path) -> Option<PathBuf> {
     let has_no_spool = reader.summary().sealed && reader.header().path.is_empty();
     let mut found = reader.metadata().found_while_sealing.iter();
-    // Older versions sealed a trace without its spool for good.
+    // Older versions sealed a trace without its missing spool irrevocably.
     let was_missing = found.any(|found| STAYS.iter().any(|kind| kind.name() == found.kind));
     if !has_no_spool || was_missing {
         return None;
@@ -203,7 +204,7 @@ fn remove_leftover_spool(reader: &Reader, path: &Path) -> Option<PathBuf> {
     remove_spool(&spool, path)
 }
 
-/// True where the file is what sealing makes.
+/// Whether sealing would leave the file unchanged.
 fn is_sealed(reader: &Reader) -> bool {
     let mut diagnostics = reader.diagnostics().iter();
     reader.summary().sealed
@@ -211,7 +212,7 @@ fn is_sealed(reader: &Reader) -> bool {
         && diagnostics.all(|diagnostic| diagnostic.while_sealing || stays(reader, diagnostic))
 }
 
-/// The keys of `additions` that the metadata lacks or says otherwise.
+/// The keys of `additions` that are missing in the metadata or have other values there.
 fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
     let Value::Object(mut object) = additions else {
         return Map::new();
@@ -221,22 +222,23 @@ fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
     object
 }
 
-/// Bytes that file systems take for a name.
+/// Maximum length of a file name in bytes.
 const MAX_NAME: usize = 255;
-/// Between the trace's name and the process in the name of a file that is to become a sealed trace.
+/// Separates the trace's name from the process in the name of a temporary file.
 const SEALING: &str = ".sealing.";
 
-/// Where [`seal`] in this process writes what is to become the trace at `path`. No trace and no other process
-/// of any host has that name. It is in the trace's folder, since a file moves at once only within one file system.
+/// The path at which [`seal`] in this process writes the new file for the trace at `path`. No trace and no other
+/// process on any host uses this name. The file is in the trace's directory, because renaming is atomic only within one
+/// file system.
 pub fn temporary(path: &Path) -> PathBuf {
-    // Of a symbolic link, the file behind it is replaced.
+    // For a symbolic link, replace its target.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = temporary_prefix(&path);
     name.push(own_suffix());
     path.with_file_name(name)
 }
 
-/// The begin of the names of all such files.
+/// The common start of the names of all temporary files for this trace.
 fn temporary_prefix(path: &Path) -> OsString {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     if name.len() + SEALING.len() + own_suffix().len() > MAX_NAME {
@@ -248,7 +250,8 @@ fn temporary_prefix(path: &Path) -> OsString {
     name
 }
 
-/// The process's id, then what another process with this id differs in: its host, its container, its start.
+/// The process's id, then a hash of what distinguishes it from other processes with this id: host, container and start
+/// time.
 fn own_suffix() -> String {
     let pid = process::id();
     let mut hash = DefaultHasher::new();
@@ -256,14 +259,14 @@ fn own_suffix() -> String {
     format!("{pid:010}.{:016x}", hash.finish())
 }
 
-/// Removes what programs left that were killed while they sealed the trace at `path`, which is sealed now.
+/// Removes temporary files of programs that were killed while they sealed the trace at `path`, which is sealed now.
 fn remove_interrupted(path: &Path) {
     let prefix = temporary_prefix(path);
     let folder = path.parent().unwrap_or(Path::new("/"));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let suffix = name.as_bytes().strip_prefix(prefix.as_bytes());
-        // Older versions wrote the process id alone.
+        // Older versions appended only the process id.
         let pid = suffix.and_then(|suffix| suffix.split(|byte| *byte == b'.').next());
         let pid = pid.and_then(|pid| str::from_utf8(pid).ok()?.parse().ok());
         if pid.is_some_and(|pid| is_interrupted(&entry.path(), pid)) {
@@ -272,7 +275,7 @@ fn remove_interrupted(path: &Path) {
     }
 }
 
-/// True where the program that wrote `file` is gone: it had this process id, and the lock on the file.
+/// Whether the program that wrote `file`, given its process id, no longer exists or holds the file's lock.
 fn is_interrupted(file: &Path, pid: u32) -> bool {
     let Ok(opened) =
         OpenOptions::new().read(true).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK).open(file)
@@ -288,14 +291,15 @@ fn is_interrupted(file: &Path, pid: u32) -> bool {
     nobody_elsewhere && started(pid).is_none()
 }
 
-/// Writes the sealed file; its lock is held as long as the file is not closed.
+/// Writes the sealed file; its lock is held until the file is closed.
 fn write(
     reader: &Reader,
     news: Map<String, Value>,
     path: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Sealed, File), SealError> {
-    // Anew, and for the user alone until it is as the trace is: never what somebody else has put there.
+    // Create a new file, never use one that somebody else has put there. It is private to the user until its
+    // permissions are set to those of the trace.
     let create = || {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600).open(path)
@@ -303,7 +307,7 @@ fn write(
     let file = create().or_else(|_| fs::remove_file(path).and_then(|()| create()))?;
     let _ = lock::take(&file, Purpose::Sealing);
     let trace = reader.file_metadata()?;
-    // Only root can give a file away, and only root seals the traces of others.
+    // Only root can change a file's owner, and only root seals other users' traces.
     let _ = fchown(&file, Some(trace.uid()), Some(trace.gid()));
     file.set_permissions(trace.permissions())?;
     let mut output = Output::new(BufWriter::with_capacity(1 << 20, file));

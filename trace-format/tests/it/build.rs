@@ -1,4 +1,4 @@
-//! Traces made for tests, by the functions that the tracer uses.
+//! Builds traces for tests, with the functions that the tracer uses.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -21,7 +21,7 @@ const FIRST_TICKS: u64 = 1_000_000;
 /// Ticks of the test's clock per chunk: 2 GHz, a chunk each second.
 const CHUNK_TICKS: u64 = 2_000_000_000;
 
-/// True where a test should replace what it compares with: `OMPTRACE_BLESS=1`. Read the diff afterwards.
+/// Whether tests should replace the files that they compare with: `OMPTRACE_BLESS=1`. Read the diff afterwards.
 pub(crate) fn is_blessing() -> bool {
     std::env::var_os("OMPTRACE_BLESS").is_some_and(|value| value == "1")
 }
@@ -51,7 +51,7 @@ pub(crate) fn encode(first_id: u64, events: &[Event<'_>]) -> Vec<u64> {
     words
 }
 
-/// One event of each row, from the random numbers of `seed`.
+/// One event of each row, made of random numbers with this `seed`.
 pub(crate) fn some_events(seed: u64) -> Vec<Event<'static>> {
     let mut random = random(seed);
     let state = State::new(0);
@@ -76,14 +76,14 @@ pub(crate) fn chunk(stream: u32, sequence: u32) -> Chunk {
     }
 }
 
-/// A trace in a folder of its own.
+/// A trace in its own temporary directory.
 pub(crate) struct Trace {
     folder: TempDir,
     file: Vec<u8>,
     spool: Vec<u8>,
 }
 
-/// Bytes of a chunk in the spools that are made here.
+/// Bytes of a chunk in the spools made here.
 const SPOOL_CHUNK_BYTES: usize = 16 << 10;
 
 impl Trace {
@@ -149,20 +149,20 @@ impl Trace {
         self
     }
 
-    /// Space that nobody used.
+    /// Adds an unused block.
     pub(crate) fn unused(mut self, bytes: usize) -> Trace {
         self.file.extend(unused_block(SESSION, bytes as u32));
         self.file.resize(self.file.len() + bytes - BLOCK_HEADER_BYTES, 0);
         self
     }
 
-    /// Bytes that are no block.
+    /// Adds bytes that are not a block.
     pub(crate) fn bytes(mut self, bytes: &[u8]) -> Trace {
         self.file.extend(bytes);
         self
     }
 
-    /// A chunk in the spool.
+    /// Adds a chunk to the spool.
     pub(crate) fn spooled(mut self, chunk: Chunk, state: ChunkState, words: &[u64]) -> Trace {
         if self.spool.is_empty() {
             let header = FileHeader::of_spool(SESSION, u32::MAX, SPOOL_CHUNK_BYTES as u32, &[]);
@@ -185,7 +185,7 @@ impl Trace {
         self
     }
 
-    /// Says in the spool's newest chunk which error of the system turned tracing off.
+    /// Sets the error number that turned tracing off, in the spool's newest chunk.
     pub(crate) fn failed(mut self, number: u64) -> Trace {
         let header = self.spool.len() - SPOOL_CHUNK_BYTES;
         self.spool[header + 8 * 8..][..8].copy_from_slice(&number.to_le_bytes());
@@ -196,7 +196,7 @@ impl Trace {
         self.folder.path().join("test.omptrace")
     }
 
-    /// Writes the trace and returns what holds its folder.
+    /// Writes the trace and returns its path.
     pub(crate) fn write(&self) -> PathBuf {
         let path = self.path();
         fs::write(&path, &self.file).expect("the folder is ours");
@@ -206,7 +206,8 @@ impl Trace {
         path
     }
 
-    /// Writes it with the spool in another folder, whose header names the trace or, as that of older tracers, does not.
+    /// Writes the trace with its spool in `folder`. The spool's header names the trace or, like that of older tracers,
+    /// does not.
     pub(crate) fn write_with_spool_in(&self, folder: &Path, names_the_trace: bool) -> PathBuf {
         let path = self.path();
         let spool = folder.join("test.omptrace.spool");
@@ -227,8 +228,8 @@ impl Trace {
     }
 }
 
-/// Makes `bytes` the content of the file at `path`. `fs::write` empties the file first. Some file systems
-/// answer by writing to the disk at once, which is too slow for tests that do it for each byte.
+/// Replaces the content of the file at `path` with `bytes`. `fs::write` empties the file first, after which some file
+/// systems write to the disk at once; that is too slow for tests that do it for each byte.
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
     let file = File::options().write(true).create(true).truncate(false).open(path);
     let file = file.expect("the folder is ours");
@@ -236,7 +237,7 @@ pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
     file.set_len(bytes.len() as u64).expect("the folder is ours");
 }
 
-/// The content of a trace that a reader finds.
+/// What a reader finds in a trace.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Found {
     /// Stream, ticks, and event.
@@ -250,7 +251,7 @@ impl Found {
     }
 }
 
-/// Reads all of a trace.
+/// Reads a whole trace.
 pub(crate) fn read(path: &Path) -> Found {
     let reader = Reader::open(path).expect("the trace can be opened");
     read_all(&reader)

@@ -1,4 +1,4 @@
-//! Checkpoints in a file: with a summary and without one, written once and again, and damaged.
+//! Checkpoints in a file: with and without a summary, written once and repeatedly, and damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn sealed(folder: &TempDir) -> PathBuf {
     own
 }
 
-/// Checkpoints at these ticks, with the first events of the trace.
+/// Checkpoints at these ticks, containing the first events of the trace.
 fn checkpoints(reader: &Reader, ticks: &[u64]) -> Vec<Packed> {
     let of = |ticks: &u64| {
         let first = &reader.streams()[0];
@@ -80,7 +80,7 @@ fn the_newest_checkpoints_replace_those_before() {
     assert_eq!(summary.checkpoints, 3);
     assert_eq!(summary.summary_bytes + summary.checkpoint_bytes, more);
 
-    // An empty summary is none, and no obstacle.
+    // An empty summary is not written, but does not prevent writing checkpoints.
     assert!(!write(&path, b"", &[800]));
     assert_eq!(ticks(&path), [800]);
     assert!(summary::read(&path).unwrap().is_none());
@@ -90,7 +90,7 @@ fn the_newest_checkpoints_replace_those_before() {
     assert!(summary::read(&path).unwrap().is_some());
 }
 
-/// Whatever byte behind the chunks is lost, all events are read, and nothing is made up.
+/// If any byte after the chunks is damaged, all events are still read, and no other data appears.
 #[test]
 fn damaged_checkpoints_are_none_and_harm_no_event() {
     let folder = tempfile::tempdir().unwrap();

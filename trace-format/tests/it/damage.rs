@@ -1,4 +1,4 @@
-//! Damage: every cut and every flipped byte of a small trace is noticed, and the rest is read.
+//! Damage: every cut and every flipped byte of a small trace is detected, and the rest is read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::build::{Found, SESSION, Trace, chunk, encode, overwrite, read, read_all, some_events};
 
-/// Each test reads its trace once for each byte, so that the chunks are small.
+/// Small chunks, because each test reads its trace once for each byte.
 const CHUNK_EVENTS: usize = Event::ROWS.div_ceil(5);
 
 fn words(stream: u32, sequence: u32) -> Vec<u64> {
@@ -24,7 +24,7 @@ fn words(stream: u32, sequence: u32) -> Vec<u64> {
     encode(chunk(stream, sequence).first_id, &events)
 }
 
-/// Two streams, raw and packed chunks, and an end.
+/// A trace with two streams, raw and packed chunks, and an end.
 fn small_trace() -> Trace {
     Trace::new()
         .packed(chunk(1, 0), &words(1, 0))
@@ -33,7 +33,7 @@ fn small_trace() -> Trace {
         .end()
 }
 
-/// Writes `bytes` over the trace and reads what is left.
+/// Overwrites the trace with `bytes` and reads it.
 fn read_bytes(trace: &Trace, bytes: &[u8]) -> Result<Found, OpenError> {
     overwrite(&trace.path(), bytes);
     Reader::open(&trace.path()).map(|reader| read_all(&reader))
@@ -46,7 +46,7 @@ fn check_is_part_of(part: &Found, whole: &Found, what: &str) {
     }
 }
 
-/// Cuts at every byte.
+/// Cuts the file at every byte.
 fn check_cuts(trace: &Trace, file: &[u8]) {
     let whole = read_bytes(trace, file).unwrap();
     assert_eq!(whole.diagnostics, []);
@@ -67,7 +67,7 @@ fn check_cuts(trace: &Trace, file: &[u8]) {
     assert_eq!(events, whole.events.len(), "only the end was missing");
 }
 
-/// Flips bits of every byte. No more than one chunk may be lost.
+/// Flips bits of every byte. At most one chunk may be lost.
 fn check_flips(trace: &Trace, file: &[u8]) {
     let whole = read_bytes(trace, file).unwrap();
     for at in 0..file.len() {
@@ -110,7 +110,8 @@ fn no_flipped_byte_of_a_sealed_trace_goes_unseen() {
     check_flips(&trace, &fs::read(path).unwrap());
 }
 
-/// What neither events nor metadata need is checked as well: a summary, checkpoints, and what lies between blocks.
+/// Damage is also detected in parts that reading events and metadata does not need: a summary, checkpoints, and bytes
+/// between blocks.
 #[test]
 fn no_flipped_byte_behind_the_events_goes_unseen() {
     let trace = small_trace();
@@ -154,7 +155,7 @@ fn no_flipped_byte_behind_the_events_goes_unseen() {
     }
 }
 
-/// An index may leave room between two blocks, which our writers never do.
+/// An index may leave gaps between blocks, which our writers never do.
 #[test]
 fn bytes_between_blocks_are_noticed() {
     let trace = small_trace();
@@ -163,7 +164,7 @@ fn bytes_between_blocks_are_noticed() {
     seal(&path, Value::Null, refuse, &mut |_, _| ()).unwrap();
     let file = fs::read(&path).unwrap();
     let index = u64::from_le_bytes(file[file.len() - 16..][..8].try_into().unwrap()) as usize;
-    // The blocks again, with 16 bytes before the last.
+    // The same blocks, with a gap of 16 bytes before the last.
     let entries = file[index + BLOCK_HEADER_BYTES..file.len() - 16].chunks(8 + BLOCK_HEADER_BYTES);
     let offsets = entries.clone().map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap()));
     let last = offsets.max().unwrap();
@@ -185,7 +186,7 @@ fn bytes_between_blocks_are_noticed() {
     assert_eq!(flaw, (DiagnosticKind::BytesBetween, Some(last), 16));
 }
 
-/// A spool has no check sums, so that no flip in it can be seen: that is said.
+/// A spool has no check sums, so a flipped bit in it cannot be detected; a diagnostic reports that.
 #[test]
 fn that_chunks_lie_in_a_spool_alone_is_noted() {
     let trace = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0));
@@ -194,7 +195,7 @@ fn that_chunks_lie_in_a_spool_alone_is_noted() {
     assert_eq!(kinds, [DiagnosticKind::SpoolUnchecked]);
 }
 
-/// Such an index has a sound header and check sum; its tail lies in the header itself, or is a part of one.
+/// The index has a sound header and check sum, but its tail overlaps its header, or follows a fragment of an entry.
 #[test]
 fn an_index_that_is_shorter_than_its_tail_is_damage() {
     let trace = small_trace();
@@ -227,7 +228,7 @@ fn an_index_that_is_shorter_than_its_tail_is_damage() {
         file.extend(&block);
         let found = read_bytes(&trace, &file).unwrap();
         let kinds = found.kinds();
-        // 16 bytes are a tail and no entry: an index of nothing.
+        // 16 bytes are a tail without entries: an index of nothing.
         let is_sound = payload == 16;
         assert_eq!(kinds.contains(&DiagnosticKind::IndexDamaged), !is_sound, "{payload}");
         if !is_sound {
@@ -261,7 +262,7 @@ fn a_damaged_spool_never_panics() {
 
 #[test]
 fn a_chunk_inside_a_damaged_one_is_not_lost() {
-    // The first chunk's header is damaged, so that the search begins within it.
+    // With a damaged header of the first chunk, the search starts within that chunk.
     let trace = small_trace();
     let path = trace.write();
     let whole = read(&path);

@@ -1,4 +1,4 @@
-//! `docs/format.md` ends with the event table, made from the table in the code.
+//! `docs/format.md` ends with the event table, generated from the table in the code.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::build::is_blessing;
 
 const BEGIN: &str = "<!-- Made from trace-format/src/event/table.rs: OMPTRACE_BLESS=1 cargo test -p omptrace-trace-format -->\n";
 
-/// One event as the document has it.
+/// One event as in the document.
 fn section(event: &EventSchema) -> String {
     let kind = match event.kind {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! Given a trace and a spool that grow, a follower finds this.
+//! Given a growing trace and spool, checks what a follower reads.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::block::ChunkState;
@@ -11,7 +11,7 @@ use omptrace_trace_format::{DiagnosticKind, Follower, Reader, Severity};
 
 use crate::build::{Found, Trace, chunk, encode, read};
 
-/// Nothing is forgotten, and nothing passed over.
+/// Bounds with which no event is dropped or skipped.
 const ALL: Bounds = Bounds { keep_from: 0, most_words: 1 << 20, most_events: 1 << 20 };
 const CODE: Address = Address(0x1000);
 
@@ -74,7 +74,7 @@ fn barrier(endpoint: ompt::ompt_scope_endpoint_t, region: u64, task: u64) -> Eve
     })
 }
 
-/// A thread that is in a loop of the parallel region 7, as its implicit task 8.
+/// Events of a thread in a loop of parallel region 7, in implicit task 8.
 fn begins() -> Vec<Event<'static>> {
     vec![
         thread_begin(ompt::ompt_thread_initial),
@@ -88,7 +88,7 @@ fn words(sequence: u32, events: &[Event<'_>]) -> Vec<u64> {
     encode(chunk(1, sequence).first_id, events)
 }
 
-/// The time of the event of that place in a chunk made by [`words`].
+/// The time of event number `place` of a chunk made by [`words`].
 fn ticks(sequence: u32, place: u64) -> u64 {
     chunk(1, sequence).clock.ticks + 100 * place
 }
@@ -97,7 +97,7 @@ fn poll(follower: &mut Follower, bounds: Bounds) -> Polled {
     follower.poll(bounds).expect("the spool can be read")
 }
 
-/// The events of an excerpt, but for the last, which only says that time passed.
+/// The events of an excerpt without the last one, which only marks its end.
 fn excerpt_of(follower: &mut Follower, from: u64, until: u64) -> Found {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("excerpt.omptrace");
@@ -139,7 +139,7 @@ fn what_is_open_before_an_excerpt_is_in_it() {
     let mut follower = Follower::open(&trace.write()).expect("a trace");
     poll(&mut follower, ALL);
     let found = excerpt_of(&mut follower, ticks(0, 5), ticks(0, 50));
-    // The loop is over by then.
+    // The loop has ended by then.
     let expected = [&events[..3], &events[5..]].concat();
     assert_eq!(events_of(&found), expected);
     assert_eq!(found.kinds(), [DiagnosticKind::ChunksOverwritten]);
@@ -156,7 +156,7 @@ fn what_is_over_before_an_excerpt_takes_no_time_in_it() {
     poll(&mut follower, ALL);
     let found = excerpt_of(&mut follower, ticks(0, 3), ticks(0, 50));
     assert_eq!(events_of(&found), events);
-    // The first region ends when it begins: it is there for what it says of the thread.
+    // The first region is reported with its end at once, because it only describes the thread.
     assert_eq!(found.events[2].1, ticks(0, 1));
 }
 
@@ -172,7 +172,7 @@ fn a_later_poll_reads_only_what_is_new() {
     let after = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(0, &events));
     let next =
         after.spooled(chunk(1, 1), ChunkState::ACTIVE, &words(1, &[barrier(ompt::ompt_scope_begin, 7, 8)]));
-    // In place, as memory that is shared: the follower has the file open.
+    // Overwrite in place, as shared memory would be: the follower has the file open.
     let grown = std::fs::read(omptrace_trace_format::spool::default_path(&next.write()));
     let spool = omptrace_trace_format::spool::default_path(&path);
     crate::build::overwrite(&spool, &grown.expect("a spool"));
@@ -182,7 +182,7 @@ fn a_later_poll_reads_only_what_is_new() {
     assert_eq!(events_of(&found).len(), 6);
 }
 
-/// A trace whose first chunk is in the file, and whose spool has a much later one with these events.
+/// A trace whose first chunk is in the file, and whose spool has a much later chunk with these events.
 fn with_gap(events: &[Event<'_>]) -> Trace {
     Trace::new().raw(chunk(1, 0), &words(0, &begins())).spooled(
         chunk(1, 5),
@@ -198,7 +198,7 @@ fn a_region_is_open_behind_a_gap_where_its_thread_says_so() {
     let polled = poll(&mut follower, ALL);
     assert_eq!(polled.events_read, 1);
     let found = excerpt_of(&mut follower, 0, ticks(5, 50));
-    // Whether the loop is the same one is not known.
+    // It is not known whether this is the same loop.
     assert_eq!(events_of(&found), [&begins()[..3], &later].concat());
     assert_eq!(follower.covered_from(), ticks(5, 0));
 }
@@ -215,7 +215,7 @@ fn a_region_is_over_behind_a_gap_where_its_thread_is_elsewhere() {
     assert_eq!(regions.collect::<Vec<_>>(), [region_begin(7), region_end(7)]);
 }
 
-/// LLVM's workers report the end of their implicit task when the next region wakes them.
+/// LLVM's workers report the end of their implicit task only when the next region wakes them.
 #[test]
 fn a_region_that_is_over_has_its_end_where_a_worker_has_not_left_it() {
     let encounters = [region_begin(7), region_end(7), work(ompt::ompt_scope_begin, 0, 0)];
@@ -253,7 +253,7 @@ fn with_too_much_to_read_the_newest_chunks_are_read() {
     let polled = poll(&mut follower, few);
     assert_eq!(polled.events_read, 600);
     assert_eq!(follower.covered_from(), ticks(2, 0));
-    // Behind the eleventh event from the end.
+    // After the eleventh event from the end.
     assert_eq!(follower.begin_of_last(10, 0), ticks(2, 589) + 1);
 }
 
@@ -269,11 +269,11 @@ fn the_newest_part_is_a_trace_of_its_own() {
     let path = folder.path().join("saved.omptrace");
     let mut file = std::fs::File::create(&path).expect("the folder is ours");
     let chunks = follow::save(&reader, ticks(3, 0), &mut file).expect("it is written");
-    // The one before the time may last until then.
+    // The chunk that starts before `from` may last until then.
     assert_eq!(chunks, 2);
     let saved = read(&path);
     assert_eq!(saved.kinds(), [DiagnosticKind::ChunksOverwritten]);
-    // Its thread introduces itself first.
+    // The thread's description comes first.
     assert_eq!(saved.events.len(), 9);
     assert_eq!(saved.events[0].2, begins()[0]);
     assert_eq!(saved.events[0].1, ticks(2, 0));

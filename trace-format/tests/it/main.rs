@@ -1,4 +1,5 @@
-//! Tests of the format from outside: what is written comes back, whatever happens to the file in between.
+//! Tests of the format through the public interface: what is written can be read, whatever happens to the file in
+//! between.
 
 mod build;
 mod checkpoints;

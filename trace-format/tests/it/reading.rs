@@ -1,4 +1,4 @@
-//! Given this trace, the reader finds this.
+//! Given a trace, checks what the reader finds.
 
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, ChunkState, Codec, FILE_HEADER_BYTES};
 use omptrace_trace_format::blocks::{Index, chunk_header};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::build::{Found, SESSION, Trace, chunk, encode, overwrite, read, read_all, some_events};
 
-/// Three words that a kill could leave: an event, and the prefix of a wide one that never came.
+/// Words as left by a kill: an event, and the prefix of a wide event that was not written.
 fn cut_short() -> Vec<u64> {
     let mut words = encode(0, &some_events(1)[..1]);
     words.push(5 << 6 | 63);
@@ -53,7 +53,7 @@ fn passes_over_unused_space() {
     let trace =
         Trace::new().unused(4096).raw(chunk(1, 0), &words(1)).unused(used).raw(chunk(1, 1), &words(2)).end();
     check(trace, 2 * ROWS, &[]);
-    // A process that was killed before it wrote into the space behind.
+    // As if the process was killed before it wrote to the unused space at the end.
     let mut trace = Trace::new().raw(chunk(1, 0), &words(1)).unused(4096);
     let path = trace.write();
     overwrite(&path, &trace.file()[..trace.file().len() - 4096 + used + cut]);
@@ -240,7 +240,7 @@ fn reads_the_trace_of_a_running_process() {
         omptrace_trace_format::seal(&path, json!({}), omptrace_trace_format::InDoubt::Refuse, &mut |_, _| ());
     assert!(matches!(refused, Err(omptrace_trace_format::SealError::Running)));
 
-    // The process goes on: the first chunk is used again, the second one grows.
+    // The process continues: it reuses the first chunk, and extends the second one.
     let later = Trace::new().spooled(chunk(1, 2), ChunkState::ACTIVE, &words(3)).spooled(
         chunk(1, 1),
         ChunkState::FULL,
@@ -253,7 +253,7 @@ fn reads_the_trace_of_a_running_process() {
     assert_eq!(found.events.len(), 2 * ROWS);
 }
 
-/// It was written to the file after the file's blocks were listed.
+/// The chunk was written to the file after the file's blocks were listed.
 #[test]
 fn reads_a_chunk_that_became_free_since_it_was_listed() {
     let spooled = |state| {

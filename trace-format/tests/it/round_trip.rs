@@ -1,4 +1,4 @@
-//! Encoded events are decoded as they were, for any arguments.
+//! Encoded events are decoded unchanged, for any arguments.
 
 use omptrace_trace_format::codec::{Packer, Unpacker};
 use omptrace_trace_format::event::{CompactRow, DecodeError, Event, MAX_COMPACT_WORDS, TICK_BITS, decode};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::build::random;
 
-/// Encodes random events, and returns them with their times, their words, and the state behind them.
+/// Encodes random events, and returns them with their times, their words, and the final state.
 fn encoded(seed: u64, count: usize) -> (Vec<(u64, Event<'static>)>, Vec<u64>, State) {
     let mut random = random(seed);
     let mut state = State::new(seed);
@@ -24,7 +24,7 @@ fn encoded(seed: u64, count: usize) -> (Vec<(u64, Event<'static>)>, Vec<u64>, St
     (events, words, state)
 }
 
-/// Encodes the row in each way that is for it; all give the same words, and learn the same.
+/// Encodes the row in each applicable way; all must give the same words and the same state.
 fn each_way<R: CompactRow + std::fmt::Debug>(row: R, before: &State) -> (u32, u32) {
     let mut usual = (before.clone(), [0; MAX_COMPACT_WORDS]);
     let len = row.encode::<false>(&mut usual.0, 7, &mut usual.1);
@@ -127,7 +127,7 @@ proptest! {
         let mut unpacker = Unpacker::new().unwrap();
         let mut words = Vec::new();
         let _ = unpacker.unpack(&payload, 1000, &mut words);
-        // Nearly right ones come further.
+        // Slightly damaged payloads get further than random ones.
         let (_, right, _) = encoded(seed, 40);
         payload = Packer::new(1, 0).unwrap().pack(&right).unwrap().payload.to_vec();
         let flip = flip % (payload.len() * 8);
@@ -153,7 +153,7 @@ fn every_row_is_generated_and_named() {
     }
 }
 
-/// A head says by its flags how many words follow it, also where this version knows of fewer.
+/// A head's flags tell how many words follow it, even if this version knows fewer arguments.
 #[test]
 fn words_of_unknown_flags_are_skipped() {
     const FLAGS: u64 = 127 << 19;

@@ -1,4 +1,4 @@
-//! A trace of each version of the format is kept, and read for ever.
+//! A sample trace of each format version is kept, and must remain readable.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +13,7 @@ fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name)
 }
 
-/// The sample's content as text: a line for each event.
+/// The sample's content as text, with a line for each event.
 fn dump(reader: &Reader) -> String {
     let found = read_all(reader);
     let mut text = format!("{:?}\n{:?}\n{:?}\n", reader.header(), reader.summary(), reader.metadata().tracer);
@@ -29,14 +29,14 @@ fn dump(reader: &Reader) -> String {
     text
 }
 
-/// Every row of version 1: raw and packed chunks, an index, and an event of a later tracer.
+/// Every row of version 1, raw and packed chunks, an index, and an event of a later tracer.
 fn make_v1() -> Vec<u8> {
     let later = [1 << 6 | 63, 4000, 5];
     let words = |stream, sequence| {
         let chunk = chunk(stream, sequence);
         encode(chunk.first_id, &some_events(u64::from(stream * 8 + sequence)))
     };
-    // Sealing leaves a chunk raw whose last event is cut off.
+    // Sealing stores a chunk raw if its last event is cut off.
     let cut = [&words(2, 0)[..], &[63]].concat();
     let trace = Trace::new()
         .packed(chunk(1, 0), &words(1, 0))
@@ -48,14 +48,14 @@ fn make_v1() -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// Whose header is a page; later, sealed files got a short one.
+/// The sample's header is a page; later versions gave sealed files a short header.
 #[test]
 fn version_1_is_read() {
     check("v1");
     check("v1-short");
 }
 
-/// A reader that asks for no summary skips the block.
+/// A reader that does not use the summary skips its block.
 #[test]
 fn version_1_with_a_summary_is_read() {
     const TEXT: &[u8] = b"{\"version\":0}\n{\"of\":\"nobody, nobody, nobody, nobody, nobody\"}";
@@ -73,7 +73,7 @@ fn version_1_with_a_summary_is_read() {
     assert_eq!(events(&trace), events(&short));
 }
 
-/// Whatever byte of the block or of the index behind it is lost, all events are read.
+/// If any byte of the summary or of the index after it is damaged, all events are still read.
 #[test]
 fn a_damaged_summary_is_none_and_harms_no_event() {
     let sound = fs::read(sample("v1-summary.omptrace")).unwrap();
@@ -82,7 +82,7 @@ fn a_damaged_summary_is_none_and_harms_no_event() {
     let all = events(&sample("v1-short.omptrace"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.omptrace");
-    // The summary lies where the index was.
+    // The summary starts where the index was.
     let common = sound.iter().zip(&short).take_while(|(a, b)| a == b).count();
     for at in (common..sound.len()).step_by(7) {
         let mut bytes = sound.clone();

@@ -1,4 +1,4 @@
-//! Samples come back as they were, with all frames of their stacks.
+//! Samples are read unchanged, with all frames of their stacks.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::DiagnosticKind;
@@ -30,7 +30,7 @@ fn stream() -> Event<'static> {
     Event::from(SampleStream { thread_stream: 1, clock: SampleClock::cpu, period_ns: 1_000_000 })
 }
 
-/// The words of a chunk of samples of these stacks, the last of which is a context.
+/// The words of a chunk with samples of these stacks; the last stack is that of a context.
 fn words(first_id: u64, stacks: &[Vec<u64>]) -> Vec<u64> {
     let mut coder = Stacks::default();
     let mut events = vec![stream()];
@@ -44,7 +44,7 @@ fn words(first_id: u64, stacks: &[Vec<u64>]) -> Vec<u64> {
     encode(first_id, &events)
 }
 
-/// The frames of each event that has a stack.
+/// The frames of all events that have a stack.
 fn frames(events: &[(u32, u64, Event<'static>)]) -> Vec<Vec<u64>> {
     let stacks = events.iter().filter_map(|(_, _, event)| event.stack().cloned());
     stacks
@@ -68,14 +68,14 @@ fn each_chunk_gives_whole_stacks() {
     assert_eq!(frames(&found.events), [&stacks[..], &stacks[..]].concat());
 }
 
-/// What follows a stack that cannot be read would have wrong frames.
+/// Stacks that share frames with an unreadable stack would have wrong frames.
 #[test]
 fn what_shares_frames_with_a_stack_that_cannot_be_read_is_no_sample() {
     let stacks = vec![vec![4, 2, 1], vec![5, 2, 1], vec![6, 2, 1], vec![9]];
     let chunk = chunk(2, 0);
     let mut words = words(chunk.first_id, &stacks);
     let second = words.iter().rposition(|word| *word == 5).expect("its frame");
-    // The number of frames of the second stack, which then has more than its event.
+    // The number of shared frames of the second stack, which becomes larger than the first stack.
     words[second - 1] = 7;
     let found = read(&Trace::new().raw(chunk, &words).end().write());
     assert_eq!(found.kinds(), [DiagnosticKind::EventsDamaged]);
@@ -83,7 +83,7 @@ fn what_shares_frames_with_a_stack_that_cannot_be_read_is_no_sample() {
     assert_eq!(frames(&found.events), [vec![4, 2, 1], vec![9]]);
 }
 
-/// Of 12 frames, of which the innermost three differ from sample to sample: 16 bytes are the goal.
+/// Samples with 12 frames, of which the innermost three vary; the goal is 16 bytes per sample.
 #[test]
 fn a_packed_sample_takes_few_bytes() {
     const SAMPLES: usize = 2000;

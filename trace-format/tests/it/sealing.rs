@@ -1,4 +1,4 @@
-//! Sealing keeps every event, and does nothing twice.
+//! Sealing keeps every event, and changes a sealed trace only if necessary.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn words(seed: u64) -> Vec<u64> {
     encode(chunk(1, 0).first_id, &some_events(seed))
 }
 
-/// Seals a trace and checks that the same events are in it, and that sealing again changes nothing.
+/// Seals a trace, and checks that it keeps its events and that sealing again changes nothing.
 fn check(trace: &Trace, additions: Value) -> Sealed {
     let path = trace.write();
     let before = read(&path);
@@ -65,14 +65,14 @@ fn packs_metadata() {
     assert_eq!(after.metadata(), before.metadata());
     assert_eq!(after.diagnostics(), before.diagnostics());
 
-    // What is packed counts as what it unpacks to.
+    // The limit applies to the unpacked size.
     let limits = Limits { max_metadata_bytes: 200_000, ..Limits::default() };
     let limited = Reader::open_with(&path, limits).unwrap();
     let kinds = limited.diagnostics().iter().map(|found| found.kind);
     assert!(kinds.collect::<Vec<_>>().contains(&DiagnosticKind::LimitReached));
 }
 
-/// One block of metadata, and no useless readings of the clock.
+/// A sealed trace has one metadata block, and only the clock pairs that matter.
 #[test]
 fn is_short_and_keeps_the_time() {
     let moment = |ms: u64| {
@@ -130,7 +130,7 @@ fn leaves_the_spool_of_the_original_when_a_copy_is_sealed() {
     assert_eq!(read(&path).events.len(), Event::ROWS);
 }
 
-/// Files of a trace of another name, or in another folder, stay, whichever way the trace came here.
+/// Files of other traces, or in another directory, are kept, however the trace was copied.
 #[test]
 fn leaves_the_spool_of_the_original_when_a_copy_without_one_is_sealed() {
     let elsewhere = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ fn a_spool_that_was_missing_can_be_added_later() {
     assert!(!spool.exists());
 }
 
-/// The remains when a program is killed right before each step of sealing.
+/// What is left if a program is killed right before each step of sealing.
 #[test]
 fn completes_what_a_killed_sealing_left() {
     let trace = || Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
@@ -222,7 +222,7 @@ fn completes_what_a_killed_sealing_left() {
     }
 }
 
-/// As a folder where others' files may not be removed.
+/// As in a directory in which other users' files cannot be removed.
 #[test]
 fn a_spool_that_cannot_be_removed_is_no_failure() {
     let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
@@ -232,7 +232,7 @@ fn a_spool_that_cannot_be_removed_is_no_failure() {
     fs::create_dir(&folder).unwrap();
     let other = folder.join(spool.file_name().unwrap());
     fs::rename(&spool, &other).unwrap();
-    // A link in the spool's place is no spool, and its target stays.
+    // A link at the spool's path is not a spool, and its target is kept.
     std::os::unix::fs::symlink(&other, &spool).unwrap();
     let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert_eq!(sealed.events as usize, Event::ROWS);
@@ -241,7 +241,7 @@ fn a_spool_that_cannot_be_removed_is_no_failure() {
     assert!(other.exists());
 }
 
-/// A block of a kind, and a chunk of a codec, that a newer version writes.
+/// A block of a kind, or a chunk of a codec, that only a newer version knows.
 #[test]
 fn leaves_a_trace_alone_that_it_cannot_read_whole() {
     let newer_block = BlockHeader { kind: BlockKind(77), ..header_of(chunk(1, 1)) };
@@ -273,7 +273,7 @@ fn header_of(chunk: Chunk) -> BlockHeader {
     }
 }
 
-/// A process of another host that may still write: nothing changes until somebody insists.
+/// A process on another host that may still write: the trace is unchanged unless the caller insists.
 #[test]
 fn refuses_a_trace_whose_process_cannot_be_seen() {
     let trace = Trace::with_metadata(json!({
@@ -289,7 +289,7 @@ fn refuses_a_trace_whose_process_cannot_be_seen() {
     let after = (fs::read(&path).unwrap(), fs::read(default_path(&path)).unwrap());
     assert_eq!(before, after);
 
-    // Nor does anybody insist on a process that holds the lock.
+    // Even a caller that insists cannot seal while the process holds the lock.
     let tracer = fs::File::options().write(true).open(&path).unwrap();
     assert!(lock::take(&tracer, Purpose::Recording).unwrap());
     let refused = seal(&path, json!({}), InDoubt::Seal, &mut |_, _| ());
@@ -372,7 +372,7 @@ fn reports_what_it_left_out() {
 
 #[test]
 fn reports_each_damage_once() {
-    // Two chunks are missing, which every reader sees; the first is in no stream's middle.
+    // Two chunks are missing in the middle of a stream, which every reader detects.
     let gap = Trace::new().raw(chunk(1, 0), &words(1)).raw(chunk(1, 3), &words(2)).end();
     let path = gap.write();
     let before = findings(&path);
@@ -382,7 +382,7 @@ fn reports_each_damage_once() {
         assert_eq!(findings(&path), before);
     }
 
-    // A sealed trace is cut, and what is left is sealed; then again.
+    // A sealed trace is cut and sealed; then again.
     let trace = Trace::new().raw(chunk(1, 0), &words(1)).raw(chunk(2, 0), &words(2)).end();
     let path = trace.write();
     seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();

@@ -1,35 +1,35 @@
-//! The counters of a thread that can be asked for: **one row per counter** in [`COUNTERS`].
+//! The per-thread counters that users can request: **one row per counter** in [`COUNTERS`].
 
-/// A counter of a thread.
+/// A per-thread counter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Its name, which is that of `perf`.
+    /// The counter's name, as in `perf`.
     pub name: &'static str,
-    /// What it counts.
+    /// What the counter counts.
     pub meaning: &'static str,
-    /// Who counts.
+    /// Where the count comes from.
     pub source: Source,
 }
 
-/// Who counts.
+/// Where a count comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The kernel, everywhere.
+    /// The kernel; always available.
     Kernel(Usage),
-    /// The processor: the number that `perf_event_open` has for it (`PERF_TYPE_HARDWARE`).
+    /// The CPU: the event's number for `perf_event_open` (`PERF_TYPE_HARDWARE`).
     Processor(u64),
 }
 
-/// What the kernel keeps of a thread.
+/// A count that the kernel keeps per thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// Its processor time in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
+    /// CPU time in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
     TaskClock,
-    /// How often it left its processor (`ru_nvcsw` and `ru_nivcsw`).
+    /// Context switches (`ru_nvcsw` and `ru_nivcsw`).
     ContextSwitches,
-    /// How often it left its processor although it could run on (`ru_nivcsw`).
+    /// Involuntary context switches (`ru_nivcsw`).
     Preemptions,
-    /// Pages that it touched and that were not mapped (`ru_minflt` and `ru_majflt`).
+    /// Page faults (`ru_minflt` and `ru_majflt`).
     PageFaults,
 }
 
@@ -81,19 +81,19 @@ pub const COUNTERS: &[Counter] = &[
     },
 ];
 
-/// The counters by which useful time and time in which another thread had the processor are distinguished.
+/// The counters that distinguish useful time from time in which another thread had the CPU.
 const OF_CPU_TIME: [Usage; 3] = [Usage::TaskClock, Usage::ContextSwitches, Usage::Preemptions];
 
-/// The most counters at one time.
+/// Maximum number of counters in a session.
 pub const MAX_COUNTERS: usize = 8;
 
 impl Counter {
-    /// The counter of that name.
+    /// The counter with this name.
     pub fn of(name: &str) -> Option<&'static Counter> {
         COUNTERS.iter().find(|counter| counter.name == name)
     }
 
-    /// Those that `--cpu-time` needs.
+    /// The counters that `--cpu-time` needs.
     pub fn of_cpu_time() -> impl Iterator<Item = &'static Counter> {
         let is_one = |counter: &&Counter| match counter.source {
             Source::Kernel(usage) => OF_CPU_TIME.contains(&usage),

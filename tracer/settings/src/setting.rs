@@ -1,18 +1,18 @@
-//! What a row of the table says of a setting.
+//! The description of a setting, given by a row of the table.
 
 use std::ffi::OsStr;
 
 use crate::value::Kind;
 
-/// The variable by which `omptrace record` names the folder where sessions note their traces.
+/// The variable with which `omptrace record` passes the directory where sessions register their traces.
 pub const REGISTRY: &str = "OMPTRACE_REGISTRY";
 
-/// A setting, whatever its value is.
+/// A setting, independent of its value.
 #[derive(Clone, Copy)]
 pub struct Setting {
     /// The variable's name.
     pub variable: &'static str,
-    /// Its value where it is not set, as a user would write it; empty for none.
+    /// The default value, as a user would write it; empty for none.
     pub default: &'static str,
     /// Its effect.
     pub meaning: &'static str,
@@ -28,15 +28,15 @@ pub struct Setting {
 /// An option of the command line that sets a variable.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLineOption {
-    /// Its name behind `--`.
+    /// The option's name without `--`.
     pub long: &'static str,
-    /// Its letter behind `-`.
+    /// The option's letter without `-`.
     pub short: Option<char>,
     /// The name of its value in the help.
     pub value_name: &'static str,
-    /// The value of the option alone. Where there is one, `=` comes before any other.
+    /// The value if the option is given without one. If `bare` is set, other values need `=`.
     pub bare: Option<&'static str>,
-    /// Its help. Default and variable are added.
+    /// The option's help. The default and the variable are appended.
     pub help: &'static str,
 }
 
@@ -46,7 +46,7 @@ impl Setting {
         (self.check)(value)
     }
 
-    /// The message where `value` is not allowed.
+    /// The message for a `value` that is not allowed.
     pub fn refusal(&self, value: &OsStr) -> String {
         format!(
             "{}={} is not allowed; using \"{}\" instead. Allowed: {}",

@@ -10,14 +10,14 @@ use crate::value::{
 };
 
 impl Setting {
-    /// The setting of that variable.
+    /// The setting of this variable.
     pub fn of(variable: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| setting.variable == variable)
     }
 }
 
-/// Makes of each row a field of [`Settings`] and an element of [`SETTINGS`]. `recorded` says whether the trace's metadata
-/// have the setting.
+/// Turns each row into a field of [`Settings`] and an element of [`SETTINGS`]. `recorded` tells whether the setting is
+/// in the trace's metadata.
 macro_rules! settings {
     ($($field:ident: $type:ty {
         variable: $variable:expr,
@@ -47,8 +47,8 @@ macro_rules! settings {
         }),*];
 
         impl Settings {
-            /// The settings that `value_of` a variable gives. A variable without a value, or with one that is not allowed,
-            /// has its default; `refuse` gets the latter.
+            /// Reads the settings, with `value_of` returning the value of a variable. A variable without an allowed
+            /// value gets its default; for a value that is not allowed, `refuse` is called.
             pub fn from_values(
                 value_of: impl Fn(&str) -> Option<OsString>,
                 refuse: &mut dyn FnMut(&Setting, &OsStr),
@@ -59,7 +59,7 @@ macro_rules! settings {
                 }
             }
 
-            /// The settings for the trace's metadata, by the variables' names.
+            /// The settings for the trace's metadata, by variable name.
             pub fn describe(&self) -> BTreeMap<String, String> {
                 let mut described = BTreeMap::new();
                 $(if $recorded {
@@ -76,7 +76,7 @@ fn read<T: Value>(
     value_of: &impl Fn(&str) -> Option<OsString>,
     refuse: &mut dyn FnMut(&Setting, &OsStr),
 ) -> T {
-    // An empty value is none: that of a job script's variable that was never set.
+    // An empty value counts as unset: it may come from a job script's variable that was never set.
     if let Some(value) = value_of(setting.variable).filter(|value| !value.is_empty()) {
         match T::parse(&value) {
             Some(parsed) => return parsed,

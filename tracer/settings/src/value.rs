@@ -1,4 +1,4 @@
-//! The values of settings: what is allowed, and how each is read and described.
+//! The values of settings: which are allowed, and how they are parsed and described.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
@@ -11,31 +11,31 @@ use crate::counters::{COUNTERS, Counter, MAX_COUNTERS};
 pub enum Kind {
     /// A text.
     Text,
-    /// One of these words, each with its help.
+    /// One of several words, each with its help.
     Choice(&'static [(&'static str, &'static str)]),
     /// The name of a file, with `%` patterns.
     Pattern,
-    /// A folder that exists.
+    /// A directory that exists.
     Folder,
     /// A list of callbacks and their groups.
     Events,
-    /// A list of patterns, which may begin with a minus.
+    /// A list of patterns, which may start with a minus.
     Patterns,
 }
 
 /// The value of a setting.
 pub trait Value: Sized {
-    /// How the command line treats it.
+    /// How the command line treats the value.
     const KIND: Kind = Kind::Text;
-    /// The values that are allowed, in words.
+    /// A description of the allowed values.
     fn allowed() -> String;
-    /// The value of a text; `None` where it is not allowed.
+    /// Parses a value; `None` if it is not allowed.
     fn parse(text: &OsStr) -> Option<Self>;
-    /// The value for the trace's metadata.
+    /// The value as in the trace's metadata.
     fn describe(&self) -> String;
 }
 
-/// A setting without a default: the empty text is none.
+/// A setting without a default: an empty text means no value.
 impl<T: Value> Value for Option<T> {
     const KIND: Kind = T::KIND;
 
@@ -55,7 +55,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// Makes of words an enum that is a [`Value`].
+/// Turns words into an enum that is a [`Value`].
 macro_rules! choices {
     ($(
         $(#[doc = $doc:literal])+
@@ -126,7 +126,7 @@ choices! {
     }
 }
 
-/// The name of a file with `%` patterns: any bytes.
+/// A file name with `%` patterns, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(pub OsString);
 
@@ -185,7 +185,7 @@ impl Value for Folder {
     }
 }
 
-/// A list of callbacks and their groups. Only the tracer knows their names, and checks them.
+/// A list of callbacks and groups. Only the tracer knows their names, so only it checks them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventList(pub String);
 
@@ -206,7 +206,7 @@ impl Value for EventList {
     }
 }
 
-/// A size in bytes, from `MIN` to `MAX`, such as `256K`.
+/// A size in bytes between `MIN` and `MAX`, such as `256K`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes<const MIN: usize, const MAX: usize>(pub usize);
 
@@ -226,7 +226,7 @@ impl<const MIN: usize, const MAX: usize> Value for Bytes<MIN, MAX> {
     }
 }
 
-/// A number of bytes in the largest unit that divides it.
+/// A size in the largest unit that divides it.
 fn in_units(bytes: usize) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];
     let unit = units.iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
@@ -244,12 +244,12 @@ fn parse_bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-/// The threads that pack chunks.
+/// Which thread packs chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compress {
-    /// The writer thread, at this level of zstd, with processor time that nobody else wants.
+    /// The writer thread, at this zstd level, with low priority.
     Level(i32),
-    /// Nobody: threads write their own chunks as they are.
+    /// None: threads write their own chunks unpacked.
     Off,
 }
 
@@ -282,32 +282,32 @@ impl Value for Compress {
 pub enum Sample {
     /// No samples.
     Off,
-    /// Samples.
+    /// With samples.
     On(Sampling),
 }
 
 /// How call stacks are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// The clock that they are taken by.
+    /// The clock that triggers samples.
     pub clock: SamplingClock,
     /// Samples per second of a thread's time on this clock.
     pub rate: u32,
-    /// The stacks on which tasks are created are recorded, too.
+    /// Whether the call stacks of task creations are recorded, too.
     pub task_stacks: bool,
 }
 
-/// The clock that samples are taken by.
+/// The clock that triggers samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SamplingClock {
-    /// A timer on the thread's processor time, at ticks of the kernel's clock.
+    /// A timer on the thread's CPU time, with the resolution of the kernel's clock tick.
     Cpu,
-    /// `perf_event_open`'s clock of the thread's processor time in user mode.
+    /// `perf_event_open`'s clock of the thread's CPU time in user mode.
     Perf,
 }
 
 impl SamplingClock {
-    /// Its name in settings and traces.
+    /// The clock's name in settings and traces.
     pub fn name(self) -> &'static str {
         match self {
             SamplingClock::Cpu => "cpu",
@@ -316,7 +316,7 @@ impl SamplingClock {
     }
 }
 
-/// Samples per second that are asked for where the user names no rate.
+/// Samples per second if the user does not choose a rate.
 const DEFAULT_RATE: u32 = 1000;
 const MIN_RATE: u32 = 1;
 const MAX_RATE: u32 = 10_000;
@@ -359,7 +359,7 @@ impl Value for Sample {
     }
 }
 
-/// The counters of threads that are recorded, each once.
+/// The per-thread counters to record, without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterList(pub Vec<&'static Counter>);
 
@@ -386,11 +386,11 @@ impl Value for CounterList {
     }
 }
 
-/// The interfaces by which programs say what they do, by their numbers in traces (`AnnotationSource`).
+/// The annotation interfaces, with their numbers in traces (`AnnotationSource`).
 pub const ANNOTATIONS: [(&str, u32); 6] =
     [("nvtx", 1), ("itt", 2), ("kokkos", 3), ("openacc", 4), ("roctx", 5), ("omptrace", 6)];
 
-/// A list of these interfaces.
+/// A list of annotation interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnotationList(pub Vec<&'static str>);
 
@@ -434,12 +434,12 @@ impl Value for AnnotationList {
     }
 }
 
-/// Patterns of domains.
+/// Patterns that select domains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainList(pub Vec<String>);
 
 impl Value for DomainList {
-    // A pattern may begin with a minus.
+    // A pattern may start with a minus.
     const KIND: Kind = Kind::Patterns;
 
     fn allowed() -> String {
@@ -458,12 +458,12 @@ impl Value for DomainList {
     }
 }
 
-/// Ranks of an MPI job: numbers, and ranges of them.
+/// Ranks of an MPI job, as numbers and ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankList(Vec<RangeInclusive<u32>>);
 
 impl RankList {
-    /// Whether the rank is one of them.
+    /// Whether the rank is in the list.
     pub fn has(&self, rank: u32) -> bool {
         self.0.iter().any(|range| range.contains(&rank))
     }
@@ -492,14 +492,14 @@ impl Value for RankList {
     }
 }
 
-/// NVIDIA's library for tracing its devices.
+/// The choice of CUPTI, NVIDIA's library for tracing devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cupti {
-    /// The one that fits the driver.
+    /// The CUPTI that fits the driver.
     Auto,
-    /// None.
+    /// No CUPTI.
     Off,
-    /// This file.
+    /// The CUPTI at this path.
     At(PathBuf),
 }
 
@@ -508,7 +508,7 @@ impl Value for Cupti {
         "auto, off, or the path of a libcupti.so".to_owned()
     }
 
-    /// A path has a slash: the loader would look for other words in its folders.
+    /// A path must contain a slash, because the loader would search its directories for any other name.
     fn parse(text: &OsStr) -> Option<Self> {
         match text.to_str() {
             Some("auto") => Some(Cupti::Auto),

@@ -1,4 +1,4 @@
-//! Arguments of callbacks as an event stores them.
+//! Converts callback arguments to fields of events.
 //!
 //! Pointers are followed where the specification says that they are valid during the callback.
 
@@ -19,7 +19,7 @@ pub(super) type Frame = *const ompt_frame_t;
 pub(super) type Memory = *mut c_void;
 pub(super) type Addresses = *mut *mut c_void;
 
-/// The data that a pointer leads to.
+/// The data behind a pointer, as an id.
 ///
 /// # Safety
 /// `data` is null, or valid for reading during the callback.
@@ -32,7 +32,7 @@ pub(super) unsafe fn id(data: Data) -> Id {
     Id(unsafe { (*data).value })
 }
 
-/// Gives an object the next id of the stream.
+/// Assigns the stream's next id to an object.
 ///
 /// # Safety
 /// `data` is null, or valid for writing during the callback.
@@ -57,7 +57,7 @@ pub(super) unsafe fn set(data: Data, value: u64) {
     }
 }
 
-/// Gives a target region or an operation an id.
+/// Assigns an id to a target region or an operation.
 ///
 /// # Safety
 /// `id` is null, or valid for writing during the callback.
@@ -71,7 +71,7 @@ pub(super) fn address<T>(pointer: *const T) -> Address {
     Address(pointer as usize as u64)
 }
 
-/// A frame's content (OpenMP 5.2, 19.4.4.28): exit and enter frame, and the flags of both; zeros for null.
+/// The content of a frame (OpenMP 5.2, 19.4.4.28): exit and enter frame, and their flags; zeros for a null pointer.
 ///
 /// # Safety
 /// `frame` is null, or valid for reading during the callback.
@@ -88,16 +88,16 @@ pub(super) unsafe fn frame(frame: Frame) -> (Address, Address, ompt_frame_flag_t
     (Address(exit), Address(enter), flags(frame.exit_frame_flags), flags(frame.enter_frame_flags))
 }
 
-/// The chunk of iterations that `instance` points to for the kinds that are chunks: valid during the callback only.
+/// The chunk of iterations to which `instance` points if `kind` is a chunk; valid only during the callback.
 ///
 /// # Safety
-/// `instance` is what the specification says for `kind` (OpenMP 5.2, 19.5.2.6).
+/// `instance` is as specified for `kind` (OpenMP 5.2, 19.5.2.6).
 #[inline(always)]
 pub(super) unsafe fn chunk(kind: ompt_dispatch_t, instance: ompt_data_t) -> (u64, u64) {
     let is_chunk = kind == ompt_dispatch_ws_loop_chunk
         || kind == ompt_dispatch_taskloop_chunk
         || kind == ompt_dispatch_distribute_chunk;
-    // SAFETY: any bit pattern may be looked at as a pointer.
+    // SAFETY: any bit pattern may be read as a pointer.
     let pointer = unsafe { instance.ptr }.cast::<ompt_dispatch_chunk_t>();
     if !is_chunk || pointer.is_null() {
         return (0, 0);
@@ -107,7 +107,7 @@ pub(super) unsafe fn chunk(kind: ompt_dispatch_t, instance: ompt_data_t) -> (u64
     (chunk.start, chunk.iterations)
 }
 
-/// The longest text, and the most elements of an array, that an event keeps: a chunk must hold it.
+/// Maximum bytes of a text and maximum elements of an array in an event, which must fit into a chunk.
 const MAX_TEXT: usize = 4096;
 const MAX_ELEMENTS: usize = 4096;
 
@@ -116,7 +116,7 @@ pub(super) fn text(text: *const c_char) -> Text<'static> {
     Text(memory::text(text, MAX_TEXT).map(Cow::Owned))
 }
 
-/// A message of `length` bytes.
+/// A message of `length` bytes, truncated.
 pub(super) fn message_of(message: *const c_char, length: usize) -> Text<'static> {
     Text(memory::text(message, length.min(MAX_TEXT)).map(Cow::Owned))
 }
@@ -149,7 +149,7 @@ pub(crate) unsafe fn dependences_of<'a>(array: *const ompt_dependence_t, len: c_
     let len = usize::try_from(len).unwrap_or(0).min(MAX_ELEMENTS);
     match array.is_null() {
         true => &[],
-        // SAFETY: by this function's contract; both lay out a number and a type alike, of which every bit pattern is one.
+        // SAFETY: by this function's contract; both types have the same layout, and every bit pattern is valid.
         false => unsafe { std::slice::from_raw_parts(array.cast(), len) },
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! | command | what happens | answer |
 //! | --- | --- | --- |
-//! | 1 start | recording goes on after a pause | success |
+//! | 1 start | recording continues after a pause | success |
 //! | 2 pause | callbacks give ids and store nothing | success |
-//! | 3 flush | what was recorded so far is in the file | success |
+//! | 3 flush | all events recorded so far are in the file | success |
 //! | 4 end | nothing more is recorded | success |
 //! | 64, 65 | a phase named by the string at `arg` begins, ends | success |
 //! | above | an instant with number and modifier | success |
@@ -25,13 +25,13 @@ use crate::session::{self, hooks};
 /// `omp_control_tool_result_t`.
 const SUCCESS: c_int = 0;
 const IGNORED: c_int = 1;
-/// The longest name of a phase.
+/// Maximum length of a phase's name in bytes.
 const MAX_NAME: usize = 256;
 
-/// True after command 4, for good.
+/// Set by command 4 (end) until the next session.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Does what `command` says and records the call: after recording went on, before it stops.
+/// Executes `command` and records the call: after recording resumes, or before it stops.
 pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: *const c_void) -> c_int {
     let record = || {
         cold_path::wide(|_| ControlTool {
@@ -97,7 +97,7 @@ fn stop(change: MonitoringChange) {
     }
 }
 
-/// A new session records, even if the one before it was paused.
+/// A new session records even if the previous one was paused.
 pub(crate) fn reset() {
     ENDED.store(false, Ordering::Relaxed);
 }

@@ -1,16 +1,16 @@
-//! How a row of the table becomes an `extern "C"` function.
+//! Expands a row of the table to an `extern "C"` function.
 
-/// Makes the callbacks' functions, and the list of them all:
+/// Defines the callback functions and the list of all callbacks:
 ///
 /// ```text
-/// group: hot  name(arguments) |state| row        tries the hot path, then that with surprises
-/// group: warm name(arguments) |state| row        tries the one with surprises
+/// group: hot  name(arguments) |state| row        tries the hot path, then the function for mispredictions
+/// group: warm name(arguments) |state| row        starts with the function for mispredictions
 /// group: cold name(arguments) |stream| row       a wide event
-/// group: registers name(arguments) |stream| row   the same, but not declared as the specification does
-/// group: own  name                               a function below
+/// group: registers name(arguments) |stream| row   the same, but with a declaration that differs from the specification
+/// group: own  name                               defined below the table
 /// ```
 ///
-/// The compiler compares the signatures of all but `registers` with those of `ompt-sys`.
+/// The compiler checks the signatures against those of `ompt-sys`, except for `registers` rows.
 macro_rules! callbacks {
     ($( $group:ident: $way:ident $name:ident $(($($argument:ident: $type:ty),*) |$with:ident| $row:expr)?; )*) => {
         $(callbacks!(@ $way $name $(($($argument: $type),*) |$with| $row)?);)*
@@ -41,7 +41,7 @@ macro_rules! callbacks {
             }
         }
     };
-    // `$first` runs before the twin for surprises.
+    // `$first` runs before the function for mispredictions.
     (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr; first $first:expr) => {
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
             #[inline(never)]
@@ -100,7 +100,7 @@ macro_rules! callbacks {
             }));
         }
     };
-    // `$around` is done in the place of recording, and calls `$record` for that.
+    // `$around` runs instead of recording the event; it calls `$record` to record the event.
     (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr; around |$record:ident| $around:expr) => {
         unsafe extern "C" fn $name($($argument: $type),*) {
             callbacks!(@ cold recorded ($($argument: $type),*) |$stream| $row);

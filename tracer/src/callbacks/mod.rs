@@ -1,15 +1,15 @@
-//! The callback table: **one row per callback of the interface** says what is registered and which event records it.
+//! The callback table: **one row per callback of the interface** defines what is registered and which event records it.
 //!
-//! A row becomes an `extern "C"` function. A compact event tries the hot path first. Where that says no, the function
-//! tail-calls a twin with the same arguments, so that the hot path saves no registers.
+//! A row becomes an `extern "C"` function. For a compact event, the function first tries the hot path. If that fails,
+//! it tail-calls another function with the same arguments, so that the hot path saves no registers.
 //!
-//! * `hot` rows mostly have predicted arguments only. They have a twin for surprises and a cold one.
-//! * `warm` rows mostly have surprises. They have a cold twin only.
+//! * `hot` rows usually have predicted arguments only. They have one function for mispredictions, and a cold one.
+//! * `warm` rows usually have mispredicted arguments. They have only a cold function in addition.
 //! * Wide events are always cold.
 //!
-//! A panic does not cross the function: it turns tracing off.
+//! A panic does not leave the function: it turns tracing off.
 //!
-//! Arguments are recorded as they come.
+//! Arguments are recorded as passed by the runtime.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -78,8 +78,8 @@ callbacks! {
             target_id: Address(target_id),
             codeptr_ra: address(codeptr_ra),
         };
-    // Declared with whole registers, and with one argument more than the specification has: see `TargetDataOp`. Where
-    // there is no tenth argument, a word of the caller's stack is read that means nothing.
+    // Declared with 64-bit registers, and with one argument more than in the specification: see `TargetDataOp`. If
+    // there is no tenth argument, a meaningless word of the caller's stack is read.
     target: registers target_data_op(target_id: u64, host_op_id: u64, optype: u64, src_addr: u64, src_device_num: u64,
         dest_addr: u64, dest_device_num: u64, bytes: u64, codeptr_ra: u64, tenth: u64) |stream|
         TargetDataOp {
@@ -209,7 +209,7 @@ callbacks! {
         };
 }
 
-/// `thread_begin`: the thread's data becomes its stream's number.
+/// `thread_begin`: stores the stream's number as the thread's data.
 unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
     guarded(|| {
         if thread_type == ompt_thread_initial {
@@ -226,7 +226,7 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
     });
 }
 
-/// `thread_end`: the stream ends.
+/// `thread_end`: ends the stream.
 unsafe extern "C" fn thread_end(thread_data: Data) {
     guarded(|| {
         // SAFETY: valid during the callback, or null.
@@ -240,8 +240,8 @@ unsafe extern "C" fn thread_end(thread_data: Data) {
     });
 }
 
-// Two callbacks have two rows each, since what can be predicted differs. The compiler makes one function of both, and
-// each branch ends in a tail call of its own.
+// These two callbacks have two rows each, because different arguments can be predicted. The compiler merges both rows
+// into one function, in which each branch ends in a tail call.
 callbacks! { @ hot task_switch(prior_task_data: Data, prior_task_status: ompt_task_status_t, next_task_data: Data) |state|
     TaskSchedule {
         prior_task_status,
@@ -280,8 +280,8 @@ callbacks! { @ hot free_task_create(encountering_task_data: Data, encountering_t
         codeptr_ra: address(codeptr_ra),
     }
 }}
-// The task of a taskwait keeps what the runtime has there, which the reader understands. LLVM's runtime has one place per
-// thread for all of them, also those that the thread begins while it waits in another. It aborts if a tool wrote to it.
+// For a taskwait, the tool keeps the runtime's value as the task's data, and readers handle that. LLVM's runtime has
+// only one such word per thread for all taskwaits, including nested ones, and aborts if a tool writes to it.
 callbacks! { @ warm dependent_task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
     flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
     let frame = frame(encountering_task_frame);
@@ -327,7 +327,7 @@ pub(crate) unsafe extern "C" fn task_create(
     }
 }
 
-/// Whether the task is that of a `taskwait` with dependences, or waits for those of an undeferred task.
+/// Whether the task is that of a `taskwait` with dependences, or of an undeferred task that waits for its dependences.
 fn is_taskwait(flags: c_int) -> bool {
     ompt_task_flag_t(flags as u32).contains(ompt_task_taskwait)
 }
@@ -393,7 +393,7 @@ pub(crate) unsafe extern "C" fn implicit_task(
     }
 }
 
-/// [`implicit_task`] for an initial task: the pointers of its end may lead anywhere.
+/// [`implicit_task`] for an initial task: at its end, the pointers may be invalid.
 #[inline(never)]
 unsafe extern "C" fn initial_task(
     endpoint: ompt_scope_endpoint_t,
@@ -412,18 +412,18 @@ unsafe extern "C" fn initial_task(
         true => implicit_task_begin,
         false => implicit_task_end,
     };
-    // SAFETY: the arguments of this call, or the pointers of its begin.
+    // SAFETY: the arguments of this call, or the pointers of the begin event.
     unsafe { record(endpoint, region, task, actual_parallelism, index, flags) };
     let recorder = this_thread::recorder();
-    // Many threads have the one of those that are idle.
+    // An idle thread's recorder is shared by many threads.
     if begins && !recorder.is_idle() {
         let initial = &recorder.stream.initial;
         initial.begins(region, task, actual_parallelism, index);
     }
 }
 
-// What follows from the callbacks of devices is done when the callback has been recorded. It calls into the runtime, which
-// may call back, and it records more.
+// After a device callback is recorded, the tracer acts on it outside of the recording, because it calls into the
+// runtime, which may call back, and because it records more events.
 callbacks! { @ cold device_initialize(device_num: c_int, device_type: *const c_char, device: *mut c_void,
     lookup: Option<ompt_function_lookup_t>, documentation: *const c_char) |stream|
     DeviceInitialize {
@@ -442,7 +442,8 @@ callbacks! { @ cold device_initialize(device_num: c_int, device_type: *const c_c
 
 callbacks! { @ cold device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num };
     around |record| {
-        // A child that has used no OpenMP ends, and its runtime lets its parent's devices go: no reason for a trace of its own.
+        // In a child that has not used OpenMP and is ending, the runtime finalizes the parent's devices: this alone
+        // should not start a trace of the child.
         if Mode::current() == Mode::Child {
             return;
         }
@@ -469,8 +470,8 @@ callbacks! { @ cold device_load(device_num: c_int, filename: *const c_char, offs
     }
 }
 
-// As with devices, operations are announced to a tracer of devices outside of the recording, and threads are held there. Devices
-// are flushed within it, where no buffer is left.
+// Operations, too, are announced to device tracers outside of the recording, and threads are held there. Only flushing
+// devices that are out of buffers happens within it.
 callbacks! { @ cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
     target_task_data: Data, target_data: Data, codeptr_ra: Code) |stream| {
         devices::flush_where_needed();
@@ -544,7 +545,8 @@ callbacks! { @ cold target_submit_emi(endpoint: ompt_scope_endpoint_t, target_da
     }
 }
 
-/// A callback about an operation that the thread asks a device for: `record` records it, and gives it its number at its begin.
+/// A callback for an operation that the thread requests from a device. `record` records the event, and assigns
+/// `host_op_id` if it is the begin.
 ///
 /// # Safety
 /// `host_op_id` is null, or valid for reading during the callback.
@@ -566,7 +568,7 @@ unsafe fn operation(
     devices::hold_operation(endpoint);
 }
 
-/// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
+/// `control_tool`: the result is returned to the program (OpenMP 5.2, 18.14).
 unsafe extern "C" fn control_tool(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: Code) -> c_int {
     guarded(|| control_tool::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
 }

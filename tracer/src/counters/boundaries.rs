@@ -1,8 +1,8 @@
-//! The callbacks that read counters: where a construct, a task or a wait begins or ends.
+//! The callbacks that read counters when a construct, a task or a wait begins or ends.
 //!
-//! They are registered in the place of the usual ones, which they call. So who asks for no counters has the usual ones. A
-//! reading comes before the event. So what lies between two readings belongs to the construct that is innermost after the first
-//! event.
+//! They are registered instead of the usual callbacks and call these, so the usual callbacks have no extra cost if no
+//! counters are requested. A reading precedes its event, so the counts between two readings belong to the construct
+//! that is innermost after the first event.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -14,20 +14,20 @@ use crate::recorder::callback::Callback;
 use crate::recorder::callback::Function;
 use crate::runtime::entry_point::EntryPoint;
 
-/// A callback, whatever its arguments are: none has more than these, and all are numbers or pointers. It finds each in the
-/// register where the runtime has put it, and looks at no further ones.
+/// A callback with any arguments: none has more than these, and all are numbers or pointers. Each argument is in the
+/// register where the runtime has put it; further registers are ignored.
 type Registered = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize);
 
-/// The callbacks.
+/// Names of the callbacks that read counters.
 const NAMES: [&str; 6] =
     ["parallel_begin", "parallel_end", "implicit_task", "work", "task_schedule", "sync_region"];
 
-/// Those that are called behind the reading.
+/// The usual callbacks, called after the reading.
 static BEHIND: [EntryPoint<Registered>; NAMES.len()] = [const { EntryPoint::new() }; NAMES.len()];
 
-/// Those that read.
+/// The callbacks that read counters.
 static READING: [Function; NAMES.len()] = {
-    // SAFETY: whatever a callback of these names has for arguments, `boundary` passes on.
+    // SAFETY: `boundary` passes on the arguments of any callback with these names.
     unsafe {
         [
             Function::new(boundary::<0> as *const c_void),
@@ -40,12 +40,13 @@ static READING: [Function; NAMES.len()] = {
     }
 };
 
-/// From now on those of `callbacks` read where something begins or ends.
+/// Replaces those of `callbacks` that should read counters.
 pub(crate) fn put_in_front(callbacks: &mut [Callback]) {
     for callback in callbacks {
         let place = NAMES.iter().position(|name| *name == callback.name);
         if let Some(place) = place {
-            // SAFETY: both are pointers to functions. It is called with the arguments that the runtime has for it.
+            // SAFETY: both are function pointers; the function is called with the arguments that the runtime passes to
+            // it.
             let behind = unsafe { transmute::<ompt_callback_t, Registered>(callback.function) };
             BEHIND[place].set(Some(behind));
             callback.function = READING[place].0;

@@ -1,12 +1,13 @@
-//! The processor time of the process and of its threads: when each begins, and when it ends.
+//! The CPU time of the process and its threads, when each starts and ends.
 //!
-//! It costs a system call at the begin of a thread, and one at its end. When the session ends, the thread that ends it reads the
-//! clocks of those that are still there. A process that is killed before that leaves none.
+//! Costs a system call at a thread's start and at its end. When the session ends, the thread that ends it reads the
+//! clocks of all threads that still exist. If the process is killed before, there are no times.
 //!
-//! How long others had a thread's processor is in a file. While the program runs, nobody opens one for a moment: a file that the
-//! program opens then would have another number. So it is read when the program ends: by a function that `exit` calls before the
-//! runtimes end their threads, as most do before the session ends, and again when that ends. Of a thread that ended earlier it is not
-//! known.
+//! The time for which others had a thread's CPU is in a file in `/proc`. While the program runs, the tracer does not
+//! open files, not even for a moment, because a file that the program opens meanwhile would get a different descriptor
+//! number. So the file is read when the program ends: first by a function that `exit` calls before the runtimes end
+//! their threads, which most runtimes do before the session ends, and again when the session ends. For threads that
+//! ended earlier, the time is unknown.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -21,24 +22,24 @@ use crate::runtime::lookup::Lookup;
 use crate::session::hooks::{OfSessions, SessionHooks};
 use crate::session::{self, Session};
 
-/// Threads of a session whose times are kept. What more there are is counted only.
+/// Maximum number of threads of a session whose times are kept; further threads are only counted.
 const MAX_THREADS: usize = 1 << 12;
 
-/// Threads that are asked how long others had their processors: that takes a file for each.
+/// Maximum number of threads for which the delay is read: each takes opening a file.
 const MAX_DELAYS: usize = 256;
 
-/// No time was read.
+/// Marks a time that was not read.
 const NOT_READ: u64 = u64::MAX;
 
-/// A thread. All zeros is none.
+/// A thread; all zeros if unused.
 #[derive(Debug)]
 struct Entry {
-    /// The number of its stream; 0 until the rest is there.
+    /// The number of the thread's stream; 0 until the other fields are set.
     stream: AtomicU32,
     tid: AtomicI32,
     begin_ns: AtomicU64,
     end_ns: AtomicU64,
-    /// How long others had had its processor when that was read last: 1 more than that; 0 until then.
+    /// The time for which others had the thread's CPU according to the last reading, plus 1; 0 if it was not read.
     seen_delay: AtomicU64,
 }
 
@@ -47,19 +48,20 @@ struct Entry {
 struct Threads {
     process_begin_ns: Option<u64>,
     entries: &'static [Entry],
-    /// Those that have begun: one more than there are entries, or many more.
+    /// Number of threads that have started; may exceed the number of entries.
     begun: AtomicU32,
-    /// The times when the session ended, without the tracer's own work since.
+    /// The times at the session's end, without the tracer's own work after that.
     at_end: OnceLock<CpuTime>,
 }
 
 /// The threads of all sessions.
 static THREADS: OfSessions<Threads> = OfSessions::new();
 
-/// Whether `exit` calls [`exits`], and calls it before what runtimes registered; so it does in children.
+/// Whether [`exits`] is registered with `exit`: for sessions without, and with, a runtime. Inherited by forked
+/// children.
 static WATCHES_EXIT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
-/// The program ends, and runtimes still have their threads: their destructors come later.
+/// Called by `exit` while runtimes still have their threads: their destructors run later.
 extern "C" fn exits() {
     let _ = contained(|| {
         if let Some(threads) = session::current().and_then(|session| THREADS.of(session)) {
@@ -68,7 +70,7 @@ extern "C" fn exits() {
     });
 }
 
-/// Processor times take part in sessions.
+/// The part of a session for CPU times.
 #[derive(Debug)]
 pub(crate) struct CpuTimes;
 
@@ -80,9 +82,9 @@ impl SessionHooks for CpuTimes {
     }
 
     fn thread_begins(&self, session: &'static Session, stream: &Stream) {
-        // The last that is registered comes first, and the adapter for libgomp has a function that ends threads: it registers that when
-        // the tracer is initialized. A session of MPI may begin before, so that its runtime's first worker asks once more. Relaxed:
-        // once is enough, and twice does no harm.
+        // `exit` calls the function registered last first, and the libgomp adapter registers a function that ends
+        // threads when the tracer is initialized. A session for MPI may start earlier, so the runtime's first worker
+        // registers again. Relaxed: registering once is sufficient, and twice is harmless.
         let watches = &WATCHES_EXIT[usize::from(Lookup::current().is_some())];
         if !watches.load(Ordering::Relaxed) && !watches.swap(true, Ordering::Relaxed) {
             // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
@@ -116,7 +118,7 @@ impl SessionHooks for CpuTimes {
 }
 
 impl Threads {
-    /// None yet.
+    /// No threads yet.
     fn new() -> Threads {
         let memory = system::map_zeroed(MAX_THREADS * size_of::<Entry>());
         let entries = memory.map_or(&[][..], |memory| {
@@ -131,9 +133,9 @@ impl Threads {
         }
     }
 
-    /// The calling thread has its first event of the session, in this stream.
+    /// Adds the calling thread, which has its first event of the session in this stream.
     fn begin(&self, stream: &Stream) {
-        // Relaxed: each gets another number. That is all that is shared.
+        // Relaxed: each thread gets another number; nothing else is shared.
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         stream.cpu_time.set(0);
         let (Some(entry), Some(begin_ns)) = (self.entries.get(number as usize), usage::processor_time_ns())
@@ -141,7 +143,7 @@ impl Threads {
             return;
         };
         stream.cpu_time.set(number + 1);
-        // Relaxed: ordered by the number of the stream.
+        // Relaxed: ordered by the store to `stream`.
         entry.tid.store(system::thread_id(), Ordering::Relaxed);
         entry.begin_ns.store(begin_ns, Ordering::Relaxed);
         entry.end_ns.store(NOT_READ, Ordering::Relaxed);
@@ -155,21 +157,21 @@ impl Threads {
         let number = stream.cpu_time.replace(0);
         let entry = number.checked_sub(1).and_then(|number| self.entries.get(number as usize));
         if let (Some(entry), Some(end_ns)) = (entry, usage::processor_time_ns()) {
-            // Relaxed: only the number is passed on.
+            // Relaxed: only the number is shared.
             entry.end_ns.store(end_ns, Ordering::Relaxed);
         }
     }
 
-    /// How long others had the CPU of each thread of which that is known.
+    /// The delays of the threads for which they are known, in nanoseconds.
     fn delays(&self) -> impl Iterator<Item = u64> {
-        // Relaxed: those that begin in this moment do not matter.
+        // Relaxed: threads that start at this moment do not matter.
         let begun = self.begun.load(Ordering::Relaxed) as usize;
         self.entries.iter().take(begun.min(MAX_DELAYS)).filter_map(Entry::delay_ns)
     }
 
-    /// What is known now.
+    /// The times known now.
     fn now(&self) -> CpuTime {
-        // Relaxed: those that begin in this moment do not matter.
+        // Relaxed: threads that start at this moment do not matter.
         let begun = self.begun.load(Ordering::Relaxed);
         let entries = self.entries.iter().take(begun as usize);
         let threads: Vec<ThreadCpuTime> = entries.filter_map(Entry::time).collect();
@@ -184,27 +186,28 @@ impl Threads {
 }
 
 impl Entry {
-    /// How long others had the thread's processor, as far as that was seen; `None` where it never was, or the system does not say.
+    /// The last known time for which others had the thread's CPU, in nanoseconds; `None` if it was never read, or the
+    /// system does not provide it.
     fn delay_ns(&self) -> Option<u64> {
         // Acquire; pairs with Release in `begin`. Relaxed: ordered by that.
         let has_begun = self.stream.load(Ordering::Acquire) != 0;
         let is_here = has_begun && self.end_ns.load(Ordering::Relaxed) == NOT_READ;
         let now = is_here.then(|| usage::delay_of_thread_ns(self.tid.load(Ordering::Relaxed))).flatten();
-        // Relaxed: a number by itself. It grows, so whichever of two threads' readings stays is true.
+        // Relaxed: a single number. It only grows, so the value is valid whichever thread stores last.
         if let Some(ns) = now {
             self.seen_delay.store(ns.saturating_add(1), Ordering::Relaxed);
         }
         now.or_else(|| self.seen_delay.load(Ordering::Relaxed).checked_sub(1))
     }
 
-    /// The thread's time until its end, or until now. `None` where it is not known.
+    /// The thread's CPU time until its end, or until now; `None` if unknown.
     fn time(&self) -> Option<ThreadCpuTime> {
         // Acquire; pairs with Release in `begin`.
         let stream = self.stream.load(Ordering::Acquire);
-        // Relaxed: ordered by the number of the stream.
+        // Relaxed: ordered by the load of `stream`.
         let (tid, begin_ns) = (self.tid.load(Ordering::Relaxed), self.begin_ns.load(Ordering::Relaxed));
         let end_ns = match self.end_ns.load(Ordering::Relaxed) {
-            // Where a thread is gone without a word, the system knows no such clock, or that of a newer thread.
+            // If the thread ended without notice, the system has no such clock, or that of a newer thread.
             NOT_READ => usage::processor_time_of_thread_ns(tid)?,
             end_ns => end_ns,
         };

@@ -1,20 +1,21 @@
-//! Counters of threads: the kernel's and the processor's, read where a construct, a task or a wait begins or ends.
+//! Per-thread counters of the kernel and the CPU, read when a construct, a task or a wait begins or ends.
 //!
 //! ```text
-//! boundary: read the thread's counters -> a row in the thread's chunk
+//! boundary: read the thread's counters -> an event in the thread's chunk
 //!    |
 //!    v
 //! the usual callback -> its event
 //! ```
 //!
-//! Off unless the user asks for them, but for the processor time at the begin and end of threads: then the usual callbacks are registered, and events cost what they cost without.
+//! Off by default, except for the CPU time at the start and end of threads. If counters are off, the usual callbacks
+//! are registered, so events have no extra cost.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`reading`] | the counters of a session, and a reading |
-//! | [`boundaries`] | the callbacks that read |
-//! | [`cpu_time`] | the processor time of the process and its threads, which is always read |
-//! | [`processor`] | which of the processor's counters a thread can have |
+//! | [`boundaries`] | the callbacks that read counters |
+//! | [`cpu_time`] | the CPU time of the process and its threads, which is always read |
+//! | [`processor`] | which of the CPU's counters are available |
 
 mod boundaries;
 pub(crate) mod cpu_time;

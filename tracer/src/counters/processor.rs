@@ -1,4 +1,4 @@
-//! Which of the processor's counters a thread can have.
+//! Finds out which of the CPU's counters a thread can have.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use crate::os::perf::{Counter, Refusal};
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
-/// The counters that the calling thread has got for a try.
+/// Counters that the calling thread has opened tentatively.
 #[derive(Debug, Default)]
 pub(super) struct Trial(Vec<Counter>);
 
 impl Trial {
-    /// Why the thread cannot have the counter of this number, too; `None` where it can.
+    /// Opens another counter by its number; returns the reason if that fails.
     pub(super) fn refusal(&mut self, number: u64) -> Option<String> {
         match Counter::on_this_thread(number) {
             Ok(counter) => {

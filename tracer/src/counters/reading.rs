@@ -22,31 +22,31 @@ use crate::session::cold_path;
 use crate::session::hooks::{OfSessions, SessionHooks};
 use crate::session::{self, Session};
 
-/// The most values of a reading: those that the user names, and those of `--cpu-time`.
+/// Maximum number of values in a reading: those that the user chooses, and those of `--cpu-time`.
 const MAX_VALUES: usize = omptrace_settings::counters::MAX_COUNTERS + 3;
-/// In the place of a value: the counter does not count.
+/// The value of a counter that does not count.
 const NOT_COUNTING: u64 = u64::MAX;
 
-/// The runtime has callbacks that read.
+/// Whether the runtime has callbacks that read counters.
 static IS_CALLED: AtomicBool = AtomicBool::new(false);
 
 /// The counters of a session.
 #[derive(Debug)]
 struct Counters {
-    /// Those that are read, in the order of their values.
+    /// The counters that are read, in the order of their values.
     read: OnceLock<Vec<Source>>,
-    /// What the trace says of them.
+    /// The description of the counters in the metadata.
     counting: OnceLock<Counting>,
-    /// Threads for which the processor does not count.
+    /// Number of threads for which the CPU's counters could not be opened.
     without_registers: AtomicU32,
 }
 
-/// Whether any are asked for.
+/// Whether any counters are requested.
 pub(crate) fn are_wanted(config: &Config) -> bool {
     !wanted(config).is_empty()
 }
 
-/// What the user asks for, each once.
+/// The counters that the user requests, without duplicates.
 fn wanted(config: &Config) -> Vec<&'static Counter> {
     let mut wanted = Vec::new();
     wanted.extend(config.counters.iter().flat_map(|list| &list.0).copied());
@@ -57,16 +57,16 @@ fn wanted(config: &Config) -> Vec<&'static Counter> {
     wanted
 }
 
-/// The runtime has callbacks that read from now on.
+/// The runtime calls callbacks that read counters from now on.
 pub(super) fn is_called() {
-    // Relaxed: read by the thread that begins a session, which is this one or its child.
+    // Relaxed: read by the thread that starts a session, which is this one or in a child of this process.
     IS_CALLED.store(true, Ordering::Relaxed);
 }
 
 /// The counters of all sessions.
 static COUNTERS: OfSessions<Counters> = OfSessions::new();
 
-/// Counters take part in sessions.
+/// The part of a session for counters.
 #[derive(Debug)]
 pub(crate) struct Reader;
 
@@ -100,7 +100,7 @@ impl SessionHooks for Reader {
     }
 }
 
-/// The calling thread, which has this stream, ends.
+/// Closes the counters of the calling thread, which has this stream.
 fn thread_ends(stream: &Stream) {
     stream.registers.take().end();
 }
@@ -129,12 +129,12 @@ fn is_recording() -> bool {
 }
 
 impl Counters {
-    /// None yet.
+    /// No counters yet.
     fn new() -> Counters {
         Counters { read: OnceLock::new(), counting: OnceLock::new(), without_registers: AtomicU32::new(0) }
     }
 
-    /// Finds out which of those that the user asks for there are.
+    /// Finds out which of the requested counters are available.
     fn begin(&self, session: &Session) {
         let wanted = wanted(&session.config);
         if wanted.is_empty() {
@@ -152,7 +152,7 @@ impl Counters {
             }
         }
         // Relaxed: see `is_called`.
-        // Before the runtime is there, as in a session that begins with MPI, nothing is known of its callbacks.
+        // Before the runtime is initialized, as in a session started by MPI, its callbacks are unknown.
         if Lookup::current().is_some() && !IS_CALLED.load(Ordering::Relaxed) {
             let why = "the runtime's tools interface has no callbacks in which counters could be read";
             counting.problems.push(why.to_owned());
@@ -165,7 +165,7 @@ impl Counters {
         let _ = self.read.set(read);
     }
 
-    /// The calling thread has its first event of the session, in this stream.
+    /// Opens the counters of the calling thread, which has its first event of the session in this stream.
     fn thread_begins(&self, stream: &Stream) {
         thread_ends(stream);
         let numbers = self.sources().iter().filter_map(|source| match source {
@@ -179,7 +179,7 @@ impl Counters {
         }
     }
 
-    /// What came in the way comes into the trace.
+    /// Writes problems to the trace's metadata.
     fn end(&self, session: &Session) {
         let threads = self.without_registers.load(Ordering::Relaxed);
         if let (1.., Some(counting)) = (threads, self.counting.get()) {
@@ -217,7 +217,7 @@ impl Counters {
     }
 }
 
-/// Why the calling thread cannot have a counter; `None` where it can.
+/// Why the calling thread cannot have a counter; `None` if it can.
 fn refusal(source: Source, trial: &mut Trial) -> Option<String> {
     let refuses = || "the system does not report it".to_owned();
     match source {
@@ -233,7 +233,7 @@ fn refusal(source: Source, trial: &mut Trial) -> Option<String> {
     }
 }
 
-/// A count of `usage`.
+/// The value of a counter, taken from `usage`.
 fn of_usage(count: Usage, usage: &libc::rusage) -> u64 {
     let sum = match count {
         Usage::TaskClock => return NOT_COUNTING,

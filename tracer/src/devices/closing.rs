@@ -1,13 +1,15 @@
-//! Threads that offload while the program ends and the runtime closes its devices.
+//! Holds threads that offload while the program ends and the runtime closes its devices.
 //!
-//! LLVM's runtime forgets the program's regions, and closes devices, while other threads use them. Who comes back into it then crashes
-//! the program. The longer the end takes, the surer that is, and a tool takes time at the end. So threads are held in their
-//! callbacks, where they do not use the runtime. From `exit` on that is at their target regions, and from the first
-//! `device_finalize` after it at all operations. `exit` waits for a moment until they are there. In `device_finalize` that would be too late: who is
-//! still in the runtime then is lost, and only a fast end helps.
+//! LLVM's runtime drops the program's regions and closes devices while other threads still use them; a thread that
+//! enters the runtime after that crashes the program. The longer the program's end takes, the more likely that is, and
+//! a tool makes it longer. So threads are held in their callbacks, outside of the runtime: after `exit` was called, at
+//! target regions, and after the first `device_finalize`, at all operations. `exit` waits shortly until the threads are
+//! held. In `device_finalize` that would be too late: a thread still in the runtime at that time is lost, and only a
+//! fast end helps.
 //!
-//! A program may also join its threads in `exit`. So nobody is held for long, nor when the thread that ends the program goes on with
-//! devices. A `device_finalize` without `exit`, as where a library is closed, holds nobody.
+//! A program may also join its threads in `exit`. So no thread is held for long, and threads are released if the thread
+//! that ends the program continues to use devices. A `device_finalize` without `exit`, for example because a library is
+//! closed, holds no thread.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,42 +20,42 @@ use crate::os::system;
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::NO_DEVICE;
 
-/// How long `exit` waits for target regions in progress.
+/// Maximum time that `exit` waits for target regions in progress.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How long it waits for a thread that may be between two of them, and for each further one.
+/// Time that `exit` waits for a thread that may be between two target regions, and for each further one.
 const QUIET: Duration = Duration::from_millis(2);
-/// The time between two looks at them.
+/// Interval at which `exit` checks the threads.
 const LOOK: Duration = Duration::from_micros(50);
-/// How long threads are held after `exit`, until a device is closed.
+/// Maximum time that threads are held after `exit`, until a device is closed.
 const HELD_AT_EXIT: Duration = Duration::from_millis(100);
-/// How long threads are held after the last step of the end.
+/// Maximum time that threads are held after the latest step of the end.
 const HELD_AFTER_STEP: Duration = Duration::from_millis(300);
-/// How long threads are held while the trace is written.
+/// Maximum time that threads are held while the trace is written.
 const HELD_FOR_TRACE: Duration = Duration::from_secs(10);
 
-/// Whom to hold. Held threads sleep by it.
+/// Which threads to hold, and the futex on which they sleep.
 static STATE: AtomicU32 = AtomicU32::new(OPEN);
 const OPEN: u32 = 0;
-/// Who begins or ends a target region.
+/// Threads that begin or end a target region.
 const EXITING: u32 = 1;
-/// Who begins or ends an operation, too.
+/// Also threads that begin or end an operation.
 const CLOSING: u32 = 2;
 
-/// The `CLOCK_MONOTONIC` up to which threads are held.
+/// The time until which threads are held (`CLOCK_MONOTONIC`, in nanoseconds).
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 /// The thread that ends the program, or closes devices.
 static CLOSER: AtomicI32 = AtomicI32::new(0);
-/// Threads in target regions, and those of them that are held.
+/// Number of threads in target regions, and number of those that are held.
 static IN_REGIONS: AtomicI32 = AtomicI32::new(0);
 static HELD: AtomicI32 = AtomicI32::new(0);
-/// All threads that were held.
+/// Number of threads held so far.
 static ARRIVED: AtomicU32 = AtomicU32::new(0);
-/// The recorder of a thread that has offloaded, and whether another one has.
+/// The recorder of the first thread that offloaded, and whether another thread has offloaded.
 static OFFLOADER: AtomicUsize = AtomicUsize::new(0);
 static HAS_SEVERAL: AtomicBool = AtomicBool::new(false);
-/// The process that notices its `exit`.
+/// The process in which [`exits`] is registered.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
-/// The process that has noticed it.
+/// The process in which [`exits`] was called.
 static ENDING: AtomicU32 = AtomicU32::new(0);
 
 fn now() -> Duration {
@@ -61,7 +63,7 @@ fn now() -> Duration {
 }
 
 fn state() -> u32 {
-    // Relaxed, here and below: who sees it a moment later is held a moment later.
+    // Relaxed, here and below: a thread that sees the change a moment later is held a moment later.
     STATE.load(Ordering::Relaxed)
 }
 
@@ -75,7 +77,8 @@ fn set(state: u32) {
     system::wake(&STATE, i32::MAX as u32);
 }
 
-/// Has [`exits`] called by `exit`, before what the runtime and the program's image have registered by now: the last comes first.
+/// Registers [`exits`] with `exit`. It is called before the functions that the runtime and the image have registered so
+/// far, because the last one registered is called first.
 fn watch_exit() {
     let offloader = std::ptr::from_ref(this_thread::recorder()) as usize;
     let before = OFFLOADER.load(Ordering::Relaxed);
@@ -92,7 +95,7 @@ fn watch_exit() {
 }
 
 extern "C" fn exits() {
-    // A child that was forked has not the threads that are counted.
+    // A forked child does not have the threads that are counted.
     let process = system::process_id();
     if WATCHED.load(Ordering::Relaxed) != process || ENDING.swap(process, Ordering::Relaxed) == process {
         return;
@@ -107,7 +110,7 @@ extern "C" fn exits() {
     }
 }
 
-/// Waits for threads that offload to be held.
+/// Waits until the threads that offload are held.
 fn wait_for_others() {
     let own = i32::from(is_in_region());
     let begin = now();
@@ -125,7 +128,7 @@ fn wait_for_others() {
     }
 }
 
-/// The calling thread closes a device.
+/// The calling thread closes a device: from now on, threads are held at all operations.
 pub(super) fn begins() {
     if ENDING.load(Ordering::Relaxed) != system::process_id() {
         return;
@@ -135,30 +138,30 @@ pub(super) fn begins() {
     STATE.store(CLOSING, Ordering::Relaxed);
 }
 
-/// The program uses devices again.
+/// The program uses devices again: releases all threads.
 pub(super) fn goes_on() {
     if state() != OPEN {
         set(OPEN);
     }
 }
 
-/// The trace is about to be written.
+/// The trace is about to be written: extends the time for which threads are held.
 pub(crate) fn process_ends() {
     if state() == CLOSING {
         hold_for(HELD_FOR_TRACE);
     }
 }
 
-/// The trace is written.
+/// The trace is written: shortens the time for which threads are held.
 pub(crate) fn process_has_ended() {
     if state() == CLOSING {
         hold_for(HELD_AFTER_STEP);
-        // Who sleeps for longer shall know.
+        // Wake sleeping threads, so that they use the new time.
         system::wake(&STATE, i32::MAX as u32);
     }
 }
 
-/// Holds the calling thread, which begins or ends a target region, where that is due.
+/// Holds the calling thread, which begins or ends a target region, if necessary.
 pub(crate) fn hold_region(endpoint: ompt_scope_endpoint_t) {
     let begins = endpoint == ompt::ompt_scope_begin;
     if begins {
@@ -172,7 +175,8 @@ pub(crate) fn hold_region(endpoint: ompt_scope_endpoint_t) {
     }
 }
 
-/// Holds the calling thread, which begins or ends an operation, where that is due. In a target region, the runtime may hold locks.
+/// Holds the calling thread, which begins or ends an operation, if necessary. In a target region, the runtime may hold
+/// locks.
 pub(crate) fn hold_operation(endpoint: ompt_scope_endpoint_t) {
     let is_in_region = is_in_region();
     if endpoint == ompt::ompt_scope_end && !is_in_region {
@@ -192,7 +196,7 @@ fn is_in_region() -> bool {
 #[cold]
 fn hold(is_in_region: bool, begins_region: bool) {
     if CLOSER.load(Ordering::Relaxed) == system::thread_id() {
-        // The program does not end yet.
+        // The thread that called `exit` starts another region, so the program does not end yet.
         if begins_region {
             goes_on();
         }

@@ -1,4 +1,4 @@
-//! Buffers for devices, and the records in them: from a completion to the device's stream.
+//! Lends buffers to devices, and copies the records of completed buffers to the devices' streams.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::devices::traced_device::Traced;
 use crate::recorder::guarded::guarded;
 use crate::session::Session;
 
-/// The source of the devices' buffers.
+/// The source of buffers for devices.
 pub(super) const SOURCE: &dyn BufferSource = &OfSession;
 
-/// The buffers of the session.
+/// The buffers of this process's session.
 struct OfSession;
 
 impl BufferSource for OfSession {
@@ -57,15 +57,15 @@ fn lend(device_num: i32) -> Option<Lent> {
     lent
 }
 
-/// Counts a problem that came so often; the trace reports the first of a kind at once, for the program may die.
+/// Counts a problem. The first one of a kind is written to the trace at once, because the program may be killed.
 fn note(session: &Session, devices: &Devices, traced: &Traced, problem: Problem, times: u64) {
     if traced.counts.add(problem, times) {
         devices.write(session);
     }
 }
 
-/// Copies the records of a completed buffer to the streams of the devices that they are of. `traced` is the one that gave the
-/// buffer back.
+/// Copies the records of a completed buffer to the streams of their devices. `traced` is the device that returned the
+/// buffer.
 ///
 /// # Safety
 /// Like [`BufferSource::complete`].
@@ -103,7 +103,7 @@ unsafe fn take_records(
         put_records(session, devices, device_num, others);
     }
     match completion.bytes {
-        // Records that had waited for what they belong to.
+        // Records that had been waiting for related ones.
         0 => traced.counts.brought(records),
         _ => traced.counts.completed(records),
     }
@@ -129,7 +129,7 @@ fn put_records(session: &'static Session, devices: &Devices, device_num: i32, re
     traced.read_clock_again(session, newest);
 }
 
-/// The event that keeps a record: words as the standard lays them out, or the fields of a native one.
+/// Stores a record as an event: the words of a standard record, or the fields of a native one.
 fn put_record(device_num: i32, record: Record, put: &mut dyn FnMut(&dyn WideRow)) {
     let mut put_words = |r#type, words: &[u64]| {
         put(&DeviceRecord {
@@ -176,7 +176,7 @@ fn put_record(device_num: i32, record: Record, put: &mut dyn FnMut(&dyn WideRow)
 
 /// The words of an `ompt_record_target_data_op_t`.
 fn data_op_words(correlation_id: u64, op: &DataOp, end: u64) -> [u64; 9] {
-    // A number of 32 bits before one of 64 leaves a gap.
+    // A 32-bit number before a 64-bit number is followed by padding.
     let number = |number: i32| u64::from(number as u32);
     [
         correlation_id,

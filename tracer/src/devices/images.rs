@@ -1,4 +1,4 @@
-//! Images of code that is loaded onto devices: the names of kernels are in them.
+//! Device code images, which contain the names of kernels.
 
 use std::ffi::c_int;
 
@@ -9,12 +9,12 @@ use omptrace_trace_format::field::Bytes;
 use super::session_devices::of_this_process;
 use crate::session::cold_path;
 
-/// Bytes of an image that are kept; what is larger is not code of a program.
+/// Maximum size of an image to keep, in bytes; larger ones are not a program's code.
 const MAX_IMAGE_BYTES: usize = 16 << 20;
-/// Bytes of an image in one event.
+/// Maximum number of bytes of an image in one event.
 const IMAGE_PART: usize = 64 << 10;
 
-/// Code was loaded onto a device: its image is kept where its bytes can be read.
+/// Code was loaded onto a device: keeps its image if it can be read.
 pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u64) {
     let Some((_, devices)) = of_this_process() else {
         return;

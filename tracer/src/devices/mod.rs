@@ -1,23 +1,23 @@
-//! Devices of a session: tracing from `device_initialize` to `device_finalize`, records into one stream per device.
+//! The devices of a session: traces them from `device_initialize` to `device_finalize`, into one stream per device.
 //!
 //! ```text
-//! device_initialize: bind, clock, start          host callbacks, on threads of the program
-//! lend, complete: a buffer; its records          on any thread, at any time, several at once
-//! device_finalize: clock                         the runtime has delivered all, and stopped (OpenMP 5.2, 19.5.2.20)
+//! device_initialize: bind, clock, start          host callbacks, on the program's threads
+//! lend, complete: a buffer; its records          on any thread, at any time, concurrently
+//! device_finalize: clock                         the runtime has delivered all records, and stopped tracing (OpenMP 5.2, 19.5.2.20)
 //! the program ends tracing, the tool's finalize: flush, stop, clock, metadata
-//! fork: flush, stop before it; start again in the parent
+//! fork: flush and stop before it; start again in the parent
 //! ```
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `session_devices` | the devices that a session knows |
+//! | `session_devices` | the devices of a session |
 //! | `traced_device` | a device: its state, its stream, its clock |
-//! | `delivery` | buffers on request; records out of them into the stream |
-//! | `operations` | what the host asks devices for, for tracers that cannot see it |
+//! | `delivery` | lends buffers, and copies their records into the stream |
+//! | `operations` | reports the host's operations to device tracers that cannot see them |
 //! | `images` | code that is loaded onto devices |
-//! | `closing` | threads that offload while the runtime closes devices |
+//! | `closing` | holds threads that offload while the runtime closes devices |
 //!
-//! A completion may come out of a call of ours (flush, stop), so no lock is held during calls into the runtime.
+//! Our calls into the runtime (flush, stop) may deliver a completion, so no lock is held during these calls.
 
 mod closing;
 mod delivery;
@@ -45,7 +45,7 @@ pub(crate) use closing::{hold_operation, hold_region, process_ends, process_has_
 pub(crate) use images::loaded;
 pub(crate) use operations::{Asked, begins, ends, region_begins, region_ends};
 
-/// Devices take part in sessions.
+/// The part of a session for device tracing.
 #[derive(Debug)]
 pub(crate) struct Tracing;
 
@@ -71,8 +71,9 @@ impl SessionHooks for Tracing {
         }
     }
 
-    /// All that devices have recorded so far is delivered, and in the file. A runtime that flushes a buffer once delivers it at
-    /// the end: a flush before would cost what comes after it.
+    /// Delivers all records of devices so far, and writes them to the file. Does nothing if the runtime flushes a
+    /// buffer only once, because the records after the flush would be lost; such a runtime delivers its records at the
+    /// end.
     fn flush(&self) {
         let Some((session, devices)) = of_this_process() else {
             return;
@@ -100,7 +101,7 @@ impl SessionHooks for Tracing {
     }
 }
 
-/// The runtime of the session calls itself so.
+/// Takes note of the runtime's `version`, which may have faults.
 pub(crate) fn of_runtime(session: &Session, version: &str) {
     if let Some(devices) = session_devices::of(session) {
         let once = Fault::FlushesBufferOnce.is_of(version);
@@ -122,11 +123,11 @@ pub(crate) fn stop_all() {
     devices.write(session);
 }
 
-/// Ends tracing on these devices, as far as they are traced.
+/// Stops tracing those of `devices` that are traced.
 fn stop(session: &'static Session, devices: &[Arc<Traced>], reason: State) {
     let is_to_stop = |traced: &&Arc<Traced>| traced.change(State::Tracing, reason);
     let devices: Vec<_> = devices.iter().filter(is_to_stop).cloned().collect();
-    // Where the runtime drops what it has not delivered when tracing stops.
+    // A runtime may drop records that are not delivered before tracing stops.
     request_records(&devices);
     for traced in devices {
         traced.tracer.stop();
@@ -134,22 +135,22 @@ fn stop(session: &'static Session, devices: &[Arc<Traced>], reason: State) {
     }
 }
 
-/// Has these devices deliver what they have. Each flush may wait for a pass of the runtime's over all buffers. It may return before
-/// the last records are delivered, and one more waits for all.
+/// Requests these devices to deliver their records. Each flush may wait for a pass of the runtime over all buffers. The
+/// flush may return before the last records are delivered; one more flush waits for all.
 fn request_records(devices: &[Arc<Traced>]) {
     for traced in devices.iter().chain(devices.last()) {
         traced.tracer.flush();
     }
 }
 
-/// Has devices flushed where one got no buffer, so that some come back. Called on threads of the program. In these callbacks,
-/// the runtime holds no lock of a buffer.
+/// Flushes all devices if one of them got no buffer, so that buffers are returned. Called on threads of the program, in
+/// callbacks during which the runtime holds no buffer lock.
 pub(crate) fn flush_where_needed() {
     let Some((_, devices)) = of_this_process() else {
         return;
     };
     let shall_flush = &devices.shall_flush;
-    // Relaxed: who comes first does it. Read before it is written: the answer is mostly no.
+    // Relaxed: any thread may be the first. Reads before it writes, because a flush is rarely needed.
     if shall_flush.load(Ordering::Relaxed) && shall_flush.swap(false, Ordering::Relaxed) {
         let mut traced = devices.all();
         traced.retain(|traced| traced.is_tracing());
@@ -160,7 +161,7 @@ pub(crate) fn flush_where_needed() {
     }
 }
 
-/// A device is there: tracing starts as far as it offers that.
+/// A device was initialized: starts tracing it, as far as the device supports it.
 ///
 /// # Safety
 /// The arguments are those of `ompt_callback_device_initialize`, which has not returned.
@@ -177,7 +178,7 @@ pub(crate) unsafe fn initialized(
     };
     let device_type = memory::text(device_type, MAX_NAME).unwrap_or_default();
     let device_type = String::from_utf8_lossy(&device_type).into_owned();
-    // SAFETY: by this function's contract; after `finalized` nothing but its clock is asked for.
+    // SAFETY: by this function's contract; after `finalized` only the clock is read.
     let found = unsafe {
         omptrace_device::tracer_of(&Announced {
             device_num,
@@ -194,14 +195,15 @@ pub(crate) unsafe fn initialized(
     }
     traced.start(session, SOURCE);
     if traced.is_tracing() && traced.tracer.wants_operations() {
-        // Relaxed: what is asked for before a tracer knows of it shows as the host observed it.
+        // Relaxed: operations requested before a tracer knows of them are shown as the host observed them.
         devices.wants_operations.store(true, Ordering::Relaxed);
     }
     devices.write(session);
 }
 
-/// This process will fork. AMD's runtime delivers records on a thread that the child does not have. If devices are traced, the
-/// child waits for it at its end. The calling thread may have been interrupted in the middle of anything.
+/// Stops tracing before this process forks. AMD's runtime delivers records on a thread that the child does not have; if
+/// devices were traced, the child would wait for that thread at its end. The calling thread may have been interrupted
+/// anywhere.
 fn before_fork(patience: Duration) {
     let Some((session, devices)) = of_this_process() else {
         return;
@@ -211,7 +213,7 @@ fn before_fork(patience: Duration) {
     stop(session, &devices, State::StoppedForFork);
 }
 
-/// This process has forked, and is the parent.
+/// Starts tracing again in the parent after a fork.
 fn after_fork(patience: Duration) {
     let Some((session, devices)) = of_this_process() else {
         return;
@@ -221,8 +223,9 @@ fn after_fork(patience: Duration) {
     }
 }
 
-/// A device goes. The runtime has delivered its records and stopped its tracing before; AMD's would crash in any entry point but
-/// that of the clock. What can wait is done at the end of the session: threads that still offload are in danger from now on.
+/// A device is finalized. The runtime has delivered its records and stopped tracing; AMD's runtime would crash in any
+/// entry point except the clock's. Everything that can wait is done at the session's end, because threads that still
+/// offload are at risk from now on.
 pub(crate) fn finalized(device_num: c_int) {
     closing::begins();
     let Some((session, devices)) = of_this_process() else {

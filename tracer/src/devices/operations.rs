@@ -1,6 +1,6 @@
-//! Operations that threads ask devices for, reported to tracers whose records do not name them.
+//! Reports operations that threads request from devices to device tracers whose records do not identify them.
 //!
-//! Called outside of the recording of a callback, since a tracer calls into its library.
+//! Called outside of the recording of a callback, because a tracer calls into its library.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use crate::devices::traced_device::Traced;
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::{NO_DEVICE, Stream};
 
-/// The thread enters a target region on a device; `target_id` is the tool's number of it. A runtime may report no operations, as
-/// GCC's: then what the device does is the region's.
+/// The thread enters a target region on a device; `target_id` is the tool's id for it. Some runtimes, such as GCC's,
+/// report no operations; the device's records are then assigned to the region.
 pub(crate) fn region_begins(device_num: i32, target_id: Option<u64>) {
     let Some(stream) = stream() else { return };
     stream.target_device.set(device_num);
@@ -41,10 +41,10 @@ pub(crate) fn region_ends() {
     }
 }
 
-/// The device, if its tracer wants to know of operations.
+/// The device, if its tracer needs to know about operations.
 fn traced(device_num: i32) -> Option<Arc<Traced>> {
     let (_, devices) = of_this_process()?;
-    // Relaxed: see where it is stored.
+    // Relaxed: see the store.
     if !devices.wants_operations.load(Ordering::Relaxed) {
         return None;
     }
@@ -52,14 +52,14 @@ fn traced(device_num: i32) -> Option<Arc<Traced>> {
     traced.filter(|traced| traced.is_tracing() && traced.tracer.wants_operations())
 }
 
-/// A kernel is launched, or data are moved between these two devices.
+/// The operation that a thread requests: a kernel launch, or a data operation between these two devices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked {
     Kernel,
     DataOp(ompt_target_data_op_t, [i32; 2]),
 }
 
-/// The thread begins to ask for an operation.
+/// The thread is about to request an operation.
 pub(crate) fn begins(host_op_id: u64, asked: Asked) {
     let Some(stream) = stream() else { return };
     let (optype, candidates) = match asked {
@@ -78,7 +78,7 @@ pub(crate) fn begins(host_op_id: u64, asked: Asked) {
     }
 }
 
-/// The thread has asked for the operation.
+/// The thread has requested the operation.
 pub(crate) fn ends() {
     if !stream().is_some_and(|stream| stream.is_announced.replace(false)) {
         return;
@@ -90,7 +90,7 @@ fn announcement_ends() {
     let Some((_, devices)) = of_this_process() else {
         return;
     };
-    // The lock is not held during a call into the tracer.
+    // Release the lock before calling the tracer.
     let traced = {
         let devices = devices.by_number.lock();
         let mut devices = devices.values();
@@ -101,7 +101,7 @@ fn announcement_ends() {
     }
 }
 
-/// The thread's stream, where it has one.
+/// The thread's stream, if it has one.
 pub(super) fn stream() -> Option<&'static Stream> {
     let recorder = this_thread::recorder();
     (!recorder.is_idle()).then_some(&recorder.stream)

@@ -1,4 +1,4 @@
-//! The devices that a session knows.
+//! The devices of a session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::session::{self, Session};
 /// The devices of all sessions.
 static DEVICES: OfSessions<Devices> = OfSessions::new();
 
-/// A session is made, which has no devices yet.
+/// Prepares a new session, which has no devices yet.
 pub(super) fn prepare(session: &'static Session) {
     DEVICES.add(session, Devices::new(session.config.device_buffer.0, &session.config.cupti));
 }
@@ -38,22 +38,22 @@ pub(super) fn of_this_process() -> Option<(&'static Session, &'static Devices)> 
 pub(super) struct Devices {
     pub(super) buffers: Buffers,
     pub(super) by_number: Mutex<BTreeMap<i32, Arc<Traced>>>,
-    /// Images that were kept: where they lay, and their length.
+    /// Address and length of the images that were kept.
     pub(super) images: Mutex<Vec<(u64, u64)>>,
     pub(super) flushes_buffer_once: AtomicBool,
     /// A device got no buffer, and a flush may bring some back.
     pub(super) shall_flush: AtomicBool,
-    /// A flush brought none.
+    /// The last flush brought no buffers back.
     pub(super) flushes_in_vain: AtomicBool,
-    /// There is news of devices that the trace's metadata does not have.
+    /// The trace's metadata about devices are out of date.
     pub(super) is_stale: AtomicBool,
-    /// A tracer wants to know of operations.
+    /// A device tracer needs to know about operations.
     pub(super) wants_operations: AtomicBool,
     pub(super) cupti: cupti::Choice,
 }
 
 impl Devices {
-    /// No devices yet; their buffers will have this many bytes each.
+    /// No devices yet; `buffer_bytes` is the size of each buffer.
     fn new(buffer_bytes: usize, cupti: &Cupti) -> Devices {
         Devices {
             cupti: match cupti {
@@ -72,9 +72,10 @@ impl Devices {
         }
     }
 
-    /// A device got no buffer. A runtime that flushes a buffer once does not give it back by that.
+    /// A device got no buffer: requests a flush, unless flushing is in vain. A runtime that flushes a buffer only once
+    /// does not return it by that.
     pub(super) fn needs_buffers(&self) {
-        // Relaxed, here and below: seen by the next callback of the host, or the one after.
+        // Relaxed, here and below: seen by the host's next callback, or the one after.
         let in_vain =
             self.flushes_in_vain.load(Ordering::Relaxed) || self.flushes_buffer_once.load(Ordering::Relaxed);
         if !in_vain {
@@ -86,29 +87,29 @@ impl Devices {
         self.by_number.lock().values().cloned().collect()
     }
 
-    /// Like [`Devices::all`], for a thread that may have been interrupted while it has the lock: none where it does not get
-    /// it in time.
+    /// Like [`Devices::all`], for a thread that may have been interrupted while it held the lock: empty if the lock is
+    /// not available in time.
     pub(super) fn all_within(&self, patience: Duration) -> Vec<Arc<Traced>> {
         let devices = self.by_number.try_lock_for(patience);
         devices.map_or(Vec::new(), |devices| devices.values().cloned().collect())
     }
 
-    /// The device that a runtime means by `device_num`: old ones of AMD say 0 whichever it is.
+    /// The device to which `device_num` refers: old AMD runtimes pass 0 for every device.
     pub(super) fn meant_by(&self, device_num: i32) -> Option<Arc<Traced>> {
         let devices = self.by_number.lock();
         let any = || devices.values().find(|traced| traced.is_tracing()).or(devices.values().next());
         devices.get(&device_num).or_else(any).cloned()
     }
 
-    /// Writes what is known of all devices, unless the trace has it.
+    /// Writes the metadata of all devices if they are out of date.
     pub(super) fn write_news(&self, session: &Session) {
-        // Relaxed: what comes at the same time is no older.
+        // Relaxed: a concurrent change is written by whoever made it.
         if self.is_stale.load(Ordering::Relaxed) {
             self.write(session);
         }
     }
 
-    /// Writes what is known of all devices.
+    /// Writes the metadata of all devices.
     pub(super) fn write(&self, session: &Session) {
         // Relaxed: as above.
         self.is_stale.store(false, Ordering::Relaxed);

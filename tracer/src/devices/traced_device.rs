@@ -1,4 +1,4 @@
-//! A device of a session: whether it is traced, its stream, its clock.
+//! A device of a session: its state, its stream and its clock.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::session;
 use crate::session::Session;
 use crate::session::cold_path;
 
-/// The number of readings of both clocks of which the tightest counts.
+/// Number of readings of both clocks, of which the one with the smallest uncertainty is used.
 const CLOCK_READINGS: u32 = 5;
-/// Completions that follow each other faster read the clocks once. The map of a device's clock uses a reading in 50 ms.
+/// Minimum time between clock readings at completions. The map of a device's clock uses one reading per 50 ms.
 const CLOCK_DISTANCE: Duration = Duration::from_millis(10);
 
-/// The state of a device's records.
+/// The state of a device's tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
-    /// There are none, or no more.
+    /// Not traced, or no longer.
     Off,
-    /// The device delivers them.
+    /// The device delivers records.
     Tracing,
-    /// There are none until this process has forked.
+    /// Stopped until this process has forked.
     StoppedForFork,
     /// The runtime has finalized the device.
     Gone,
@@ -43,28 +43,28 @@ pub(super) struct Traced {
     pub(super) device_num: i32,
     r#type: String,
     pub(super) tracer: Box<dyn DeviceTracer>,
-    /// Why nothing else traces it, where this tracer cannot.
+    /// Why this device has no other tracer.
     others: Vec<String>,
     num_procs: i32,
     setup: Mutex<Setup>,
     /// A [`State`].
     state: AtomicU8,
     pub(super) counts: Counts,
-    /// When the clocks were read last, `CLOCK_MONOTONIC`.
+    /// The time of the last clock reading, `CLOCK_MONOTONIC` in nanoseconds.
     clock_read_ns: AtomicU64,
-    /// Its stream, from the first event on.
+    /// The device's stream, once there is an event.
     stream: Mutex<Option<StreamOfDevice>>,
 }
 
-/// A recorder that no thread has: whoever holds its lock uses it.
+/// A recorder that belongs to no thread; used by the thread that holds its lock.
 #[derive(Debug)]
 struct StreamOfDevice(&'static Recorder);
 
-// SAFETY: the recorder is used under the lock of `Traced::stream` only, and no thread has it as its own.
+// SAFETY: the recorder is used only under the lock of `Traced::stream`, and is no thread's own.
 unsafe impl Send for StreamOfDevice {}
 
 impl Traced {
-    /// A device that the runtime gives this number and calls `type`.
+    /// A device with this number, which the runtime calls `type`.
     pub(super) fn new(device_num: i32, r#type: String, found: Found) -> Traced {
         let Found { tracer, others } = found;
         Traced {
@@ -90,7 +90,7 @@ impl Traced {
         self.is(State::Tracing)
     }
 
-    /// Goes from one state to another; false where the device is not in the first.
+    /// Changes the state; false if the state was not `from`.
     pub(super) fn change(&self, from: State, to: State) -> bool {
         // Relaxed: see `is`.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -111,9 +111,9 @@ impl Traced {
         }
     }
 
-    /// Starts tracing, as far as the device offers that. Its buffers come from `source`.
+    /// Starts tracing, as far as the device supports it, with buffers from `source`.
     pub(super) fn start(&self, session: &'static Session, source: &'static dyn BufferSource) {
-        // Threads that it makes get none of the program's signals.
+        // Threads that the tracer creates must not receive the program's signals.
         let start = || self.tracer.start(source);
         let mut setup = system::without_signals(start);
         setup.problems.extend_from_slice(&self.others);
@@ -127,29 +127,29 @@ impl Traced {
         }
     }
 
-    /// Starts tracing again where it was stopped for a fork.
+    /// Starts tracing again if it was stopped for a fork.
     pub(super) fn start_after_fork(&self, session: &'static Session, source: &'static dyn BufferSource) {
         if self.change(State::StoppedForFork, State::Off) {
             self.start(session, source);
         }
     }
 
-    /// Recording is paused, or goes on. A device that cannot pause is traced on: to stop it would lose the records of operations in
-    /// progress. The reader leaves out its records of the pause.
+    /// Pauses or resumes recording. A device that cannot pause remains traced, because stopping would lose the records
+    /// of operations in progress; readers drop its records from the pause.
     pub(super) fn pause(&self, pause: bool) {
         if self.is_tracing() {
             self.tracer.pause(pause);
         }
     }
 
-    /// All that the device has delivered so far is in the file.
+    /// Writes all records that the device has delivered so far to the file.
     pub(super) fn flush(&self, session: &'static Session) {
         if let Some(StreamOfDevice(recorder)) = *self.stream.lock() {
             cold_path::on_stream(recorder, || session.flush(recorder));
         }
     }
 
-    /// The device goes: its clock can be read for the last time, and nothing else be asked for.
+    /// The device is finalized: reads its clock for the last time; nothing else may be called.
     pub(super) fn finalize(&self, session: &'static Session) {
         if self.change(State::Tracing, State::Gone) {
             self.tracer.finalize();
@@ -159,7 +159,7 @@ impl Traced {
         self.state.store(State::Gone as u8, Ordering::Relaxed);
     }
 
-    /// Ends the stream of a device that is gone.
+    /// Ends the stream of a finalized device.
     pub(super) fn leave(&self, session: &'static Session) {
         if !self.is(State::Gone) {
             return;
@@ -169,8 +169,8 @@ impl Traced {
         }
     }
 
-    /// Reads the clocks where the last reading is old enough: a completion may bring a single record. `newest` is the newest time
-    /// in it, or 0.
+    /// Reads the clocks unless they were read recently, because completions may be frequent. `newest` is the newest
+    /// time in the completion, or 0.
     pub(super) fn read_clock_again(&self, session: &'static Session, newest: u64) {
         // Relaxed: one reading more or less does not matter.
         let last = Duration::from_nanos(self.clock_read_ns.load(Ordering::Relaxed));
@@ -179,14 +179,15 @@ impl Traced {
             return;
         }
         if !self.read_clock(session) && newest != 0 {
-            // Nothing but the translation is known of the device's clock.
+            // The device's clock cannot be read, only translated.
             self.translate(session, newest);
             // Relaxed: as above.
             self.clock_read_ns.store(now.as_nanos() as u64, Ordering::Relaxed);
         }
     }
 
-    /// Records how far device and host have counted, and what the runtime makes of that; false where the clock cannot be read.
+    /// Records a reading of both clocks, and the runtime's translation of the device's time; false if the clock cannot
+    /// be read.
     pub(super) fn read_clock(&self, session: &'static Session) -> bool {
         let device_time = self.read_only_clock(session);
         if let Some(device_time) = device_time {
@@ -195,7 +196,7 @@ impl Traced {
         device_time.is_some()
     }
 
-    /// Records how far device and host have counted; gives the device's time.
+    /// Records a reading of both clocks; returns the device's time.
     fn read_only_clock(&self, session: &'static Session) -> Option<u64> {
         let reading = || {
             let before = clock::ticks();
@@ -218,7 +219,7 @@ impl Traced {
         Some(device_time)
     }
 
-    /// Records what the runtime makes of a time on the device's clock.
+    /// Records the runtime's translation of a time on the device's clock.
     fn translate(&self, session: &'static Session, device_time: u64) {
         if let Some(seconds) = self.tracer.translate(device_time) {
             let translation = DeviceTranslation {
@@ -230,12 +231,12 @@ impl Traced {
         }
     }
 
-    /// Whether the stream is free, or soon will be: a thread that was interrupted may have it.
+    /// Whether the stream is free within `patience`: an interrupted thread may hold its lock.
     pub(super) fn can_record_within(&self, patience: Duration) -> bool {
         self.stream.try_lock_for(patience).is_some()
     }
 
-    /// Lets `f` put events on the device's stream.
+    /// Calls `f` to put events on the device's stream.
     pub(super) fn record(&self, session: &'static Session, f: impl FnOnce(&mut dyn FnMut(&dyn WideRow))) {
         let mut stream = self.stream.lock();
         let stream = match &mut *stream {

@@ -1,8 +1,9 @@
-//! The generations of the tools interface that the tracer serves: how each is distinguished, and what is registered.
+//! The generations of the tools interface that the tracer supports: how they are distinguished, and which callbacks are
+//! registered.
 //!
-//! Registering by another generation's numbers, or with its signatures, crashes the program. So the generation must be known
-//! before anything else is done. The arguments of `initialize` show it: each generation passes the address of a member of
-//! the structure that `ompt_start_tool` returned, each of another one.
+//! Registering callbacks with the numbers or signatures of another generation crashes the program, so the generation
+//! must be determined first. The arguments of `initialize` show it: generations pass addresses of different members of
+//! the structure that `ompt_start_tool` returned.
 //!
 //! | generation | second argument | third argument |
 //! | --- | --- | --- |
@@ -10,8 +11,8 @@
 //! | TR6, TR7 | the address of `tool_data` | none |
 //! | TR4 | the address of the structure | none |
 //!
-//! A callback that only TR7 has distinguishes TR7 from TR6. The number of `idle` distinguishes early runtimes of TR4 from
-//! later ones. A runtime answers the registration of a number that it does not have with an error.
+//! TR6 and TR7 are distinguished by a callback that only TR7 has, and early TR4 runtimes from later ones by the number
+//! of `idle`: registering an unknown number returns an error.
 
 use ompt_sys::tr6;
 use ompt_sys::tr7;
@@ -32,9 +33,9 @@ use crate::samples;
 pub(crate) struct Wanted {
     /// The states of threads.
     pub(crate) states: bool,
-    /// Samples, which need the stacks of regions' creators.
+    /// Samples, which need the call stacks that create parallel regions.
     pub(crate) samples: bool,
-    /// The stacks of those who create tasks.
+    /// The call stacks that create tasks.
     pub(crate) task_stacks: bool,
     /// Counters of threads.
     pub(crate) counters: bool,
@@ -51,15 +52,13 @@ pub(crate) enum Dialect {
     Tr6,
     /// The draft of OpenMP 5.0 called TR4.
     Tr4,
-    /// TR4 as the first runtimes have it, of the spring of 2017: other numbers of `idle`, of states and of types of tasks.
+    /// TR4 as in the first runtimes, of spring 2017: with other numbers for `idle`, for states and for task types.
     EarlyTr4,
 }
 
 impl Dialect {
-    /// The generation whose runtime calls `initialize` with these arguments behind the first; `result` is what
-    /// `ompt_start_tool` returned.
-    ///
-    /// `None` for a generation that the tracer does not know.
+    /// The generation whose runtime calls `initialize` with these arguments after the first; `result` is what
+    /// `ompt_start_tool` returned. `None` for a generation that the tracer does not support.
     pub(crate) fn of_initialize(
         result: &ompt_start_tool_result_t,
         second: usize,
@@ -67,7 +66,7 @@ impl Dialect {
     ) -> Option<Dialect> {
         let structure = std::ptr::from_ref(result) as usize;
         let tool_data = &raw const result.tool_data as usize;
-        // The second argument first: where there is no third, its register holds anything.
+        // The second argument is checked first: if there is no third, its register holds anything.
         if second == tool_data {
             Some(Dialect::Tr6)
         } else if second == structure {
@@ -79,14 +78,14 @@ impl Dialect {
         }
     }
 
-    /// Returns it, or the generation beside it that starts tools in the same way. The runtime is asked by registrations,
-    /// which are taken back.
+    /// Distinguishes generations that start tools in the same way. Queries the runtime by registering callbacks, which
+    /// are removed again.
     ///
     /// # Safety
     /// `set_callback` is the entry point of a runtime of this generation, in `initialize`.
     pub(crate) unsafe fn refined(self, set_callback: ompt_set_callback_t) -> Dialect {
         let has = |number: u32| {
-            // SAFETY: by this function's contract; without a function, the call only asks.
+            // SAFETY: by this function's contract; a null function pointer registers nothing.
             let result = unsafe { set_callback(ompt_callbacks_t(number), None) };
             result.0 != tr6::ompt_set_error.0
         };
@@ -97,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// Its name in the metadata.
+    /// The generation's name in the metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Dialect::V5 => "5.x",
@@ -107,7 +106,7 @@ impl Dialect {
         }
     }
 
-    /// The callbacks that it has, for a runtime of this `version`; those that record what else is `wanted`.
+    /// The generation's callbacks for a runtime with this `version`; includes those that record what else is `wanted`.
     pub(crate) fn callbacks(self, version: &str, wanted: Wanted) -> Vec<Callback> {
         let callbacks = match self {
             Dialect::V5 => CALLBACKS.to_vec(),
@@ -167,19 +166,19 @@ impl Dialect {
     }
 }
 
-/// All callbacks, whichever generation has them.
+/// All callbacks of all generations.
 pub(crate) fn every_callback() -> impl Iterator<Item = &'static Callback> {
     CALLBACKS.iter().chain([&IDLE])
 }
 
-/// What a list of events can name: each callback with its group, and the states of threads.
+/// Everything that a list of events can name: each callback with its group, and the states of threads.
 pub(crate) fn recordable() -> Vec<Recordable> {
     let callbacks = every_callback().map(|callback| (callback.name, callback.group));
     callbacks.chain([(STATE, STATE)]).collect()
 }
 
-/// The callbacks of a draft, by its names and numbers. Target regions and devices are left out: no runtime of these
-/// generations reports them, and the drafts' arguments are not today's.
+/// The callbacks of a draft, given its names and numbers. Callbacks for target regions and devices are left out: no
+/// runtime of these generations reports them, and their arguments differ from today's.
 fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
     let is_served = |callback: &&Callback| !["target", "device"].contains(&callback.group);
     let registered = |&(name, number): &(&'static str, u32)| {
@@ -210,7 +209,7 @@ mod tests {
         assert_eq!(of(0, tool_data), Some(Dialect::V5));
         assert_eq!(of(tool_data, 0), Some(Dialect::Tr6));
         assert_eq!(of(structure, 0), Some(Dialect::Tr4));
-        // The caller's register still holds what a wrapper of another generation left there.
+        // The caller's register still holds the value that a wrapper of another generation left there.
         assert_eq!(of(tool_data, tool_data), Some(Dialect::Tr6));
         assert_eq!(of(structure, tool_data), Some(Dialect::Tr4));
         assert_eq!(of(0, 0), None);
@@ -220,7 +219,7 @@ mod tests {
     fn drafts_have_each_number_once_and_each_function_has_its_callback() {
         const OF_THE_HOST: usize = 23;
 
-        // TR7 has `reduction` and `dispatch` in the place of `idle`.
+        // TR7 has `reduction` and `dispatch` instead of `idle`.
         let of_tr7 = OF_THE_HOST + 1;
         for (dialect, count, idle) in [
             (Dialect::Tr7, of_tr7, None),

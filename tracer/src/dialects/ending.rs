@@ -1,4 +1,4 @@
-//! The end of a session, whoever ends it.
+//! Ends a session, for all generations.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,25 +10,25 @@ use crate::runtime::lookup::Lookup;
 use crate::samples;
 use crate::session;
 
-/// The runtime will call when it is done.
+/// Whether the runtime will call the tool's finalizer.
 static FINALIZE_IS_DUE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the runtime of the session that begins will call when it is done.
+/// Sets whether the runtime of the starting session will call the tool's finalizer.
 pub(crate) fn finalize_is_due(is_due: bool) {
     // Relaxed: read when the program ends.
     FINALIZE_IS_DUE.store(is_due, Ordering::Relaxed);
 }
 
-/// Whether the runtime of the session will call when it is done.
+/// Whether the session's runtime will call the tool's finalizer.
 pub(crate) fn is_finalize_due() -> bool {
     // Relaxed: as above.
     FINALIZE_IS_DUE.load(Ordering::Relaxed)
 }
 
-/// Ends the session; `how` goes into the trace.
+/// Ends the session; `how` is stored in the trace.
 pub(crate) fn end(how: &str) {
     finalize_is_due(false);
-    // What a panic leaves is what a kill leaves: the reader takes the spool in.
+    // After a panic, the trace looks as after a kill: the reader reads the spool, too.
     let end = || {
         collector::end();
         session::finish(how);

@@ -1,4 +1,4 @@
-//! The modules that have hooks of sessions ([`crate::session::hooks`]).
+//! The modules with hooks of sessions ([`crate::session::hooks`]).
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::annotations;
@@ -7,7 +7,7 @@ use crate::runtime_faults::{lock_after_exit, undeferred_dependences};
 use crate::session::hooks::SessionHooks;
 use crate::{calls, counters, devices, samples, waits};
 
-/// In the order in which they are called.
+/// In calling order.
 pub(super) static HOOKS: &[&dyn SessionHooks] = &[
     &lock_after_exit::SESSION_HOOKS,
     &undeferred_dependences::SESSION_HOOKS,

@@ -1,4 +1,5 @@
-//! The callbacks for runtimes that want a word empty, which they copy at the end of a region ([`crate::runtime_faults::join_barrier`]).
+//! The callbacks for runtimes that need an empty data word, which they copy at the end of a region
+//! ([`crate::runtime_faults::join_barrier`]).
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
@@ -15,7 +16,7 @@ use crate::recorder::callback::Function;
 use crate::recorder::this_thread;
 use crate::runtime_faults::join_barrier::{around_copy, implicit_task_ends};
 
-/// The callbacks that are registered in place of those of the same names where a runtime has the fault.
+/// The callbacks that are registered instead of those with the same names if a runtime has the fault.
 pub(crate) static CALLBACKS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures of the callbacks of these names.
     unsafe {
@@ -26,8 +27,8 @@ pub(crate) static CALLBACKS: &[(&str, Function)] = {
     }
 };
 
-/// The callback that must be registered for `sync_region_wait` where the user does not want it: a runtime of this `version`
-/// registered the callbacks of `results`.
+/// The callback to register for `sync_region_wait` although the user does not want that event, for a runtime with this
+/// `version` that registered the callbacks of `results`.
 pub(crate) fn needs_wait<T>(version: &str, results: &BTreeMap<String, T>) -> Option<ompt_callback_t> {
     let gives_ids = results.contains_key("implicit_task");
     let is_needed = gives_ids && !results.contains_key("sync_region_wait");
@@ -36,7 +37,7 @@ pub(crate) fn needs_wait<T>(version: &str, results: &BTreeMap<String, T>) -> Opt
     (is_needed && Fault::WantsTaskwaitDataEmpty.is_of(version)).then(function)
 }
 
-/// Both calls are jumps: a usual event costs one test more.
+/// Both calls are tail calls, so a usual event costs only one more test.
 unsafe extern "C" fn sync_region_wait(
     kind: ompt_sync_region_t,
     endpoint: ompt_scope_endpoint_t,
@@ -88,7 +89,7 @@ unsafe extern "C" fn implicit_task(
 ) {
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let ends = endpoint != ompt_scope_begin;
-    // The runtime copies no data of a thread's own initial task, and its pointers may lead anywhere.
+    // The runtime does not copy the data of a thread's own initial task, and its pointers may be invalid.
     let may_be_copied =
         ends && (!is_initial || this_thread::recorder().stream.initial.is_another(parallel_data, task_data));
     // SAFETY: the arguments of this call; the data is valid during the callback.

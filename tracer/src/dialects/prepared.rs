@@ -1,4 +1,4 @@
-//! The begin of a session, whichever generation of the tools interface starts it.
+//! Starts a session, for all generations of the tools interface.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ use crate::os::{panics, system};
 use crate::runtime::metadata;
 use crate::session::{self, Session, fork, hooks};
 
-/// Whether the session has begun by calls of another interface, and no runtime takes part in it yet.
+/// Whether the session was started by another interface, and no OpenMP runtime takes part in it yet.
 static AWAITS_RUNTIME: AtomicBool = AtomicBool::new(false);
 
-/// The settings, where the program shall be traced.
+/// The settings; `None` if the program should not be traced.
 pub(crate) fn configured() -> Option<Config> {
     panics::report_panics();
-    // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
-    // Relaxed: runtimes are initialised one after the other, and a session begins before `MPI_Init` returns.
+    // A runtime may have two interfaces, and a process two runtimes: the first one found is traced. Relaxed: runtimes
+    // are initialised one after the other, and a session starts before `MPI_Init` returns.
     if session::is_in_progress() && !AWAITS_RUNTIME.load(Ordering::Relaxed) {
         return None;
     }
@@ -33,7 +33,7 @@ pub(crate) fn configured() -> Option<Config> {
         warning!("not traced, because the program uses all thread-specific keys (PTHREAD_KEYS_MAX)");
         return None;
     }
-    // The variables are the user's, the files would be written with the program's rights.
+    // The variables are controlled by the user, but the files would be written with the program's privileges.
     if system::has_more_rights_than_its_user() {
         warning!("not traced, because the program has more privileges than its user (setuid, capabilities)");
         return None;
@@ -47,20 +47,20 @@ pub(crate) fn configured() -> Option<Config> {
     })
 }
 
-/// A session that has its file, and does not record yet: the runtime is being asked what it can report.
+/// A session that has its file, but does not record yet: the runtime is still being queried.
 pub(crate) struct Prepared {
     pub(crate) session: &'static Session,
-    /// The session has begun already.
+    /// The session is already in progress.
     goes_on: bool,
     first: ClockPair,
     uncertainty: u64,
 }
 
 impl Prepared {
-    /// Makes the file.
+    /// Creates the trace file.
     ///
     /// # Errors
-    /// A message that says what could not be done, and what to do about it.
+    /// A message that says what failed, and what to do about it.
     pub(crate) fn new(config: Config) -> Result<Prepared, String> {
         // Relaxed: as in `configured`.
         let goes_on = AWAITS_RUNTIME.swap(false, Ordering::Relaxed);
@@ -75,8 +75,8 @@ impl Prepared {
         Ok(Prepared { session: session::start(config)?, goes_on: false, first, uncertainty })
     }
 
-    /// Records from now on what `runtime` reports, of which `callbacks` were registered.
-    /// Those of `withheld` were not, for the reasons given.
+    /// Starts recording what `runtime` reports. `callbacks` are the registered callbacks, and `withheld` those not
+    /// registered, with the reasons.
     pub(crate) fn begin(
         self,
         runtime: Runtime,
@@ -92,7 +92,7 @@ impl Prepared {
         }
     }
 
-    /// Records from now on what is not a runtime's, until one comes.
+    /// Starts recording without a runtime, until one is initialized.
     fn begin_without_runtime(self) {
         let clock = Some(clock::describe(self.first, self.uncertainty));
         self.session.write_metadata(&Metadata { clock, ..Metadata::default() });
@@ -102,7 +102,7 @@ impl Prepared {
     }
 }
 
-/// Begins a session for calls of another interface than OpenMP's, where there is none. Whether there is one now.
+/// Starts a session for calls of another interface, unless there is one. Returns whether there is a session now.
 pub(crate) fn begin_without_runtime() -> bool {
     if session::is_in_progress() {
         return true;

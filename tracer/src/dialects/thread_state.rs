@@ -1,7 +1,7 @@
-//! The states of threads, which `OMPTRACE_EVENTS=state` asks for. They are read at the begin and end of implicit tasks and
-//! of waits for mutexes. Each is an event row of its own, right after the event where it was read.
+//! The states of threads, requested by `OMPTRACE_EVENTS=state`. They are read when implicit tasks and waits for mutexes
+//! begin and end. Each state is a separate event, right after the event at which it was read.
 //!
-//! The callbacks that are registered then are not the usual ones, whose hot path asks for nothing.
+//! This needs other callbacks than usual, because the hot path of the usual ones reads no state.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -17,10 +17,10 @@ use crate::recorder::guarded::guarded;
 use crate::runtime::entry_point::EntryPoint;
 use crate::session::cold_path;
 
-/// `ompt_get_state` of the runtime; none where nobody asks for states, or the runtime has none.
+/// The runtime's `ompt_get_state`; unset if states are not requested, or the runtime does not have it.
 static GET_STATE: EntryPoint<ompt_get_state_t> = EntryPoint::new();
 
-/// From now on states are recorded by `get_state`, or no more.
+/// Sets the function for reading states; `None` to record no states.
 pub(crate) fn read_by(get_state: Option<ompt_get_state_t>) {
     GET_STATE.set(get_state);
 }
@@ -39,7 +39,7 @@ pub(crate) fn note() {
     }
 }
 
-/// The callbacks after which states are recorded, under the names of those that they call.
+/// The callbacks that also record states, with the names of the callbacks that they call.
 pub(crate) static CALLBACKS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures of the callbacks of these names.
     unsafe {

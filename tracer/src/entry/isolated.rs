@@ -1,6 +1,7 @@
-//! Libraries that the program loads by `dlopen` with RTLD_DEEPBIND, or by `dlmopen`. They do not see what is preloaded: this
-//! library, and a runtime in libgomp's place. Their OpenMP runtime is another one. The library notes them for
-//! `omptrace record` in its registry, as symbolic links named `PID.deepbind.HASH` or `PID.dlmopen.HASH`.
+//! Detects libraries that the program loads with RTLD_DEEPBIND or `dlmopen`. Their OpenMP runtime is another one,
+//! because they do not see preloaded libraries: neither this library nor a runtime that replaces libgomp. The names of
+//! such libraries are passed to `omptrace record` in its registry, as symbolic links named `PID.deepbind.HASH` or
+//! `PID.dlmopen.HASH`.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_long, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,16 +16,17 @@ use crate::os::threads::containment::contained;
 /// How a library was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Libraries that it needs come before those that the program has.
+    /// RTLD_DEEPBIND: symbols of the library's dependencies take precedence over the program's.
     DeepBind,
-    /// In a namespace of its own.
+    /// `dlmopen`: in a separate namespace.
     Dlmopen,
 }
 
-/// The registry, where there is one.
+/// The registry's directory, if there is one.
 static REGISTRY: OnceLock<PathBuf> = OnceLock::new();
 
-/// The library is loaded. Where it is preloaded, the process has one thread; later, the environment may be changing.
+/// Called when the library is loaded, because the environment may be changing later. If the library is preloaded, the
+/// process has one thread at that time.
 pub(crate) fn begin() {
     if let Some(folder) = std::env::var_os(omptrace_settings::REGISTRY)
         && !system::has_more_rights_than_its_user()
@@ -33,7 +35,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// Notes the library of this name, once for each process.
+/// Registers the library with this name, once per process.
 pub(crate) fn note(name: Option<&CStr>, way: Way) {
     let (Some(folder), Some(name)) = (REGISTRY.get(), name.filter(|name| !name.is_empty())) else {
         return;
@@ -50,7 +52,7 @@ pub(crate) fn note(name: Option<&CStr>, way: Way) {
             Way::Dlmopen => "dlmopen",
         };
         let (pid, hash) = (system::process_id(), hash.finish());
-        // One that is there is as good, and a folder that is gone has no reader.
+        // Errors do not matter: the link may already exist, and if the directory is gone, nobody reads it.
         let _ = symlink(path, Path::new(folder).join(format!("{pid}.{way}.{hash:016x}")));
     });
 }
@@ -58,8 +60,8 @@ pub(crate) fn note(name: Option<&CStr>, way: Way) {
 type Dlmopen = unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void;
 
 interpose::interpose! {
-    /// Takes the place of the C library's `dlmopen` where this library is preloaded, and goes on there, as
-    /// [`crate::entry::preload::dlopen`] does.
+    /// Replaces the C library's `dlmopen` if this library is preloaded, and continues there, like
+    /// [`crate::entry::preload::dlopen`].
     ///
     /// # Safety
     /// Like the C library's.
@@ -67,7 +69,7 @@ interpose::interpose! {
         goes on in choose
 }
 
-/// Notes the library; the function that a call of `dlmopen` goes on in.
+/// Registers the library, and returns the function in which a call of `dlmopen` continues.
 unsafe extern "C" fn choose(namespace: c_long, name: *const c_char, flags: c_int) -> Dlmopen {
     // SAFETY: the program's argument is null or a C string.
     let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });

@@ -1,11 +1,11 @@
-//! GCC's runtime beside the one that took its place.
+//! GCC's libgomp in a process in which another runtime replaces it.
 //!
-//! `omptrace record` preloads LLVM's runtime, and behind it this library, into programs that need libgomp. So libgomp is
-//! loaded all the same. Its constructor binds the first thread to its place, as the environment asks (`OMP_PROC_BIND`,
-//! `OMP_PLACES`, `GOMP_CPU_AFFINITY`). LLVM's runtime starts later, and would take that place for all the processors that
-//! there are. So the mask from before is put back when it starts: it then binds the thread itself.
+//! `omptrace record` preloads LLVM's runtime, followed by this library, into programs that need libgomp, so libgomp is
+//! loaded as well. Its constructor binds the initial thread to its place if the environment requests that
+//! (`OMP_PROC_BIND`, `OMP_PLACES`, `GOMP_CPU_AFFINITY`). LLVM's runtime starts later, and would take that place for all
+//! available CPUs. So the previous CPU mask is restored when LLVM's runtime starts, which then binds the thread itself.
 //!
-//! libgomp's view of processors, places and threads is what the program would see without the tracer.
+//! libgomp's view of CPUs, places and threads is what the program would see without the tracer.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -21,7 +21,7 @@ use crate::runtime::replaced_libgomp::{Library, is_adapter, loaded, set_replaced
 
 type SetAffinity = unsafe extern "C" fn(libc::pthread_t, libc::size_t, *const libc::cpu_set_t) -> c_int;
 
-/// How libgomp bound a thread.
+/// A thread's CPU masks before and after libgomp bound it.
 #[derive(Clone, Copy)]
 struct Binding {
     before: libc::cpu_set_t,
@@ -31,7 +31,7 @@ struct Binding {
 /// The last binding that was not undone.
 static BINDING: Mutex<Option<Binding>> = Mutex::new(None);
 
-/// Takes the place of the C library's `pthread_setaffinity_np` where this library is preloaded, and goes on there.
+/// Replaces the C library's `pthread_setaffinity_np` if this library is preloaded, and continues there.
 ///
 /// # Safety
 /// Like the C library's.
@@ -72,12 +72,12 @@ pub(crate) unsafe extern "C" fn pthread_setaffinity_np(
     );
 }
 
-/// The function that a call from `caller` goes on in.
+/// The function in which a call from `caller` continues.
 unsafe extern "C" fn choose(caller: *const c_void) -> SetAffinity {
     if is_replaced(caller) { bind_and_note } else { of_c_library() }
 }
 
-/// Binds a thread as libgomp wants it, and notes where it could run before.
+/// Binds a thread for libgomp, and stores the thread's CPU mask from before.
 unsafe extern "C" fn bind_and_note(
     thread: libc::pthread_t,
     size: libc::size_t,
@@ -90,7 +90,7 @@ unsafe extern "C" fn bind_and_note(
     let is_own = unsafe { libc::pthread_self() } == thread;
     if let (0, true, Some(before), Some(bound)) = (result, is_own, before, system::affinity()) {
         let mut binding = BINDING.lock();
-        // Each wheel of Python may have a libgomp of its own, of which the second finds the thread bound.
+        // Each Python wheel may have its own libgomp; the second one finds the thread already bound.
         let first = binding.filter(|first| are_equal(&first.bound, &before));
         *binding = Some(Binding { before: first.map_or(before, |first| first.before), bound });
     }
@@ -102,19 +102,19 @@ fn are_equal(one: &libc::cpu_set_t, other: &libc::cpu_set_t) -> bool {
     unsafe { libc::CPU_EQUAL(one, other) }
 }
 
-/// A runtime starts, which may have taken libgomp's place.
+/// A runtime starts, which may have replaced libgomp.
 pub(crate) fn before_runtime(version: &str) {
     if version.starts_with("libgomp") {
-        // That is in its own place. What follows takes the loader's lock, and a thread of a constructor's may have made the
-        // program's first call.
+        // libgomp itself is not replaced. The code below takes the loader's lock, and must not run here: the program's
+        // first call may come from a thread that a constructor has created.
         return;
     }
     unbind();
-    // Before the runtime binds the thread, too.
+    // Query libgomp before the runtime binds the thread, too.
     set_replaced(ask_replaced());
 }
 
-/// Lets the calling thread run again where it could before libgomp bound it, unless it was bound anew since.
+/// Restores the calling thread's CPU mask from before libgomp bound it, unless it was changed since.
 fn unbind() {
     let Some(binding) = BINDING.lock().take() else {
         return;
@@ -129,9 +129,9 @@ fn of_c_library() -> SetAffinity {
     unsafe extern "C" fn none(_: libc::pthread_t, _: libc::size_t, _: *const libc::cpu_set_t) -> c_int {
         libc::ENOSYS
     }
-    // Relaxed: a function of the C library needs no data of ours.
+    // Relaxed: a function of the C library does not depend on our data.
     if OF_C_LIBRARY.load(Ordering::Relaxed).is_null() {
-        // A constructor that comes before ours.
+        // Called by a constructor that runs before ours.
         prepare();
     }
     let function = OF_C_LIBRARY.load(Ordering::Relaxed);
@@ -139,10 +139,10 @@ fn of_c_library() -> SetAffinity {
     unsafe { std::mem::transmute::<*mut c_void, Option<SetAffinity>>(function) }.unwrap_or(none)
 }
 
-/// The next function of that name behind this library.
+/// The next function with that name after this library.
 static OF_C_LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Looks up what needs the loader's lock: a call from the program's thread shall not wait for that.
+/// Looks up what needs the loader's lock, so that a thread of the program need not wait for the lock later.
 pub(crate) fn prepare() {
     // SAFETY: a constant of the loader.
     let next = unsafe { loader::symbol(libc::RTLD_NEXT, c"pthread_setaffinity_np") };
@@ -150,11 +150,11 @@ pub(crate) fn prepare() {
     OF_C_LIBRARY.store(next, Ordering::Relaxed);
 }
 
-/// Whether the code at `address` is libgomp's, and the program's calls go to another runtime.
+/// Whether `address` is in libgomp's code, while the program's calls go to another runtime.
 fn is_replaced(address: *const c_void) -> bool {
     let is_libgomp =
         |address| loader::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()));
-    // First: what follows takes the loader's lock, and most callers are the program.
+    // Checked first, because the code below takes the loader's lock, and most calls come from the program itself.
     if !is_libgomp(address) {
         return false;
     }
@@ -167,7 +167,8 @@ fn is_replaced(address: *const c_void) -> bool {
 fn ask_replaced() -> Option<OfLibgomp> {
     let (path, library) = loaded().into_iter().find_map(|path| {
         let library = Library::open(&path)?;
-        // LLVM's runtime goes by this name, too. It must not be asked here: it may be starting, and would wait for us.
+        // LLVM's runtime may have libgomp's name, too. It must not be queried here: it may be starting, and would wait
+        // for this thread.
         let is_of_llvm = library.function(c"__kmpc_fork_call").is_some();
         (!is_of_llvm && is_replaced(library.function(c"GOMP_parallel")?)).then_some((path, library))
     })?;

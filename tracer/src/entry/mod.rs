@@ -3,9 +3,9 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`start`] | `ompt_start_tool`, initialize, finalize, the library's destructor |
-//! | [`preload`] | finds a runtime that looks for no tool, where the library is preloaded |
-//! | [`isolated`] | notes libraries that do not see what is preloaded |
-//! | [`libgomp_threads`] | GCC's runtime beside the one that took its place |
+//! | [`preload`] | finds a runtime that does not look for tools, if the library is preloaded |
+//! | [`isolated`] | detects libraries that do not see preloaded libraries |
+//! | [`libgomp_threads`] | GCC's libgomp in a process in which another runtime replaces it |
 
 mod isolated;
 pub(crate) mod libgomp_threads;

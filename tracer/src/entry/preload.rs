@@ -1,6 +1,6 @@
-//! The library as a part of the program from its start, in the scope that all libraries share. `omptrace record` preloads it
-//! for runtimes that look for no tool. The library looks for such runtimes when it is loaded, and whenever the program loads
-//! a library later.
+//! The library when it is preloaded, and thus in the program's global scope from the start. `omptrace record` preloads
+//! it for runtimes that do not look for tools. The library looks for such runtimes when it is loaded, and whenever the
+//! program loads another library.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +16,16 @@ use crate::os::threads::thread_word;
 use crate::os::time::clock;
 use crate::{calls, waits};
 
-/// See [`is_in_global_scope`]; as it was when the library was loaded.
+/// The result of [`is_in_global_scope`] when the library was loaded.
 static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
 
-/// True where the library is what other libraries find, as one that is preloaded.
+/// Whether other libraries find this library's symbols, as they do if it is preloaded.
 pub(crate) fn is_global() -> bool {
     // Relaxed: stored by the constructor.
     IS_GLOBAL.load(Ordering::Relaxed)
 }
 
-/// The loader calls it when the library is loaded.
+/// Called by the loader when the library is loaded.
 #[unsafe(link_section = ".init_array")]
 #[used]
 static CONSTRUCTOR: extern "C" fn() = {
@@ -42,54 +42,55 @@ static CONSTRUCTOR: extern "C" fn() = {
         calls::connect(prepared::begin_without_runtime);
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         annotations::connect(prepared::begin_without_runtime);
-        // A runtime that has loaded the library as a tool will call it.
+        // If a runtime has loaded the library as a tool, that runtime will call it.
         if is_in_global_scope() {
             // Relaxed: read when the process ends.
             IS_GLOBAL.store(true, Ordering::Relaxed);
             collector::look_in(global_scope());
         }
-        // What was not found by other ways left a text behind.
+        // Failed lookups left an error text behind.
         loader::forget_error();
     }
     constructor
 };
 
-/// Whether symbols of this library are what other libraries find.
+/// Whether other libraries find this library's symbols.
 fn is_in_global_scope() -> bool {
     // SAFETY: a handle of the loader.
     let found = unsafe { loader::symbol(global_scope(), c"ompt_start_tool") };
-    // Not by the function's address, which is that of the first function of the name for this library, too.
+    // Compares modules, not function addresses: for this library, too, the name refers to the first function of that
+    // name.
     let own = loader::module_of((&raw const IS_GLOBAL).cast());
     own.is_some() && own == loader::module_of(found)
 }
 
 interpose::interpose! {
-    /// Takes the place of the C library's `dlopen` where this library is preloaded, and calls that.
+    /// Replaces the C library's `dlopen` if this library is preloaded, and calls it.
     ///
-    /// The C library looks for a name without a folder in the `DT_RUNPATH` of its caller. So such a call must not come from
-    /// here: it goes on in the C library as if it had gone there at once. The next call of `dlopen` looks at what this one
-    /// loaded.
+    /// For a name without a directory, the C library searches the `DT_RUNPATH` of its caller. Such a call must not come
+    /// from this library: it jumps to the C library, as if the program had called that directly. The libraries that it
+    /// loads are searched at the next call of `dlopen`.
     ///
     /// # Safety
     /// Like the C library's.
     pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void, goes on in choose
 }
 
-/// The function that a call of `dlopen` goes on in.
+/// The function in which a call of `dlopen` continues.
 unsafe extern "C" fn choose(name: *const c_char, flags: c_int) -> Dlopen {
     // SAFETY: the program's argument is null or a C string.
     let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });
     if flags & libc::RTLD_DEEPBIND != 0 {
         isolated::note(name, Way::DeepBind);
     }
-    // Behind LLVM's runtime in libgomp's place, nothing is looked for.
+    // If LLVM's runtime replaces libgomp, no other runtime is looked for.
     if !is_in_global_scope() {
         return dlopen_of_c_library();
     }
-    // Of a call before this one, which could not be looked at.
+    // Search the libraries of a previous call that jumped to the C library.
     collector::look_in(global_scope());
     let has_folder = name.is_some_and(|name| name.to_bytes().contains(&b'/'));
-    // `$ORIGIN` is the caller's folder.
+    // `$ORIGIN` is the caller's directory.
     let names_caller = name.is_some_and(|name| name.to_bytes().contains(&b'$'));
     if has_folder && !names_caller { load_and_look } else { dlopen_of_c_library() }
 }

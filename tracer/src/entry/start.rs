@@ -1,4 +1,4 @@
-//! From `ompt_start_tool` to `finalize`: how the tool comes and goes.
+//! The tool's life, from `ompt_start_tool` to `finalize`.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -35,7 +35,7 @@ use crate::samples;
 use crate::second_tool;
 use crate::session::{self};
 
-/// The runtime's words in `ompt_start_tool`, for `initialize`.
+/// What `ompt_start_tool` learned, for `initialize`.
 #[derive(Debug)]
 struct Start {
     config: Config,
@@ -45,15 +45,15 @@ struct Start {
 
 static START: Mutex<Option<Start>> = Mutex::new(None);
 
-/// The structure that `ompt_start_tool` returns; the runtime reads it, and passes the address of its last member on.
+/// The structure that `ompt_start_tool` returns; the runtime reads it, and passes on the address of its last member.
 #[repr(transparent)]
 struct StartResult(ompt_start_tool_result_t);
 
-// SAFETY: nobody writes to it but through `tool_data`, which is the runtime's and ours in turn, and is not used.
+// SAFETY: only written through `tool_data`, which belongs to the runtime and the tool in turn, and is not used.
 unsafe impl Sync for StartResult {}
 
 static RESULT: StartResult = StartResult(ompt_start_tool_result_t {
-    // SAFETY: the same functions but for arguments that `initialize` looks at as numbers: see there.
+    // SAFETY: the functions differ only in arguments that `initialize` treats as numbers: see there.
     initialize: Some(unsafe {
         std::mem::transmute::<
             unsafe extern "C" fn(ompt_function_lookup_t, usize, usize) -> c_int,
@@ -64,7 +64,7 @@ static RESULT: StartResult = StartResult(ompt_start_tool_result_t {
     tool_data: ompt_data_t { value: 0 },
 });
 
-/// The runtime looks for this symbol (OpenMP 5.2, 19.2.1). Null: no tracing.
+/// The runtime looks for this symbol (OpenMP 5.2, 19.2.1). Returns null to refuse tracing.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ompt_start_tool(
     omp_version: c_uint,
@@ -87,16 +87,16 @@ pub(crate) extern "C" fn ompt_start_tool(
     contained(|| stack::with_much(start)).unwrap_or(null_mut())
 }
 
-/// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
+/// Called when the runtime is ready (OpenMP 5.2, 19.5.1.1); returns 0 to refuse tracing.
 ///
-/// The generations of the interface differ in the arguments behind the first, and are distinguished by them; see
+/// The generations of the interface differ in the arguments after the first, by which they are distinguished; see
 /// [`Dialect::of_initialize`].
 unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, second: usize, third: usize) -> c_int {
     let start = || initialize_traced(lookup, second, third);
     contained(|| stack::with_much(start)).unwrap_or(0)
 }
 
-/// [`initialize`], with much stack.
+/// [`initialize`], running with a large stack.
 fn initialize_traced(lookup: ompt_function_lookup_t, second: usize, third: usize) -> c_int {
     let Some(dialect) = Dialect::of_initialize(&RESULT.0, second, third) else {
         warning!(
@@ -122,7 +122,7 @@ fn initialize_traced(lookup: ompt_function_lookup_t, second: usize, third: usize
     }
 }
 
-/// Starts the next tool, where there is one.
+/// Starts the next tool, if there is one.
 fn has_second_tool(lookup: Lookup, start: &Start, initial_device: usize) -> bool {
     let Some(set_callback) = lookup.set_callback() else {
         return false;
@@ -140,8 +140,8 @@ fn has_second_tool(lookup: Lookup, start: &Start, initial_device: usize) -> bool
     second_tool::begin(&runtime, next.map(|library| library.0.as_os_str()), preload::is_global())
 }
 
-/// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by the Collector
-/// API, which has no lookup, may be the same.
+/// Reports a second runtime, which is not traced, so that its events will be missing. If the traced runtime uses the
+/// Collector API, which has no lookup function, the second one may be the same.
 fn report_second_runtime(version: &str) {
     if let (Some(session), Some(_)) = (session::of_this_process(), Lookup::current()) {
         let message = format!("a second OpenMP runtime in this process is not traced: {version}");
@@ -152,14 +152,14 @@ fn report_second_runtime(version: &str) {
 
 fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) -> Result<(), String> {
     let set_callback = lookup.set_callback().ok_or("the OpenMP runtime has no ompt_set_callback")?;
-    // SAFETY: the runtime's own, in `initialize`.
+    // SAFETY: the runtime's entry point, called in `initialize`.
     let dialect = unsafe { dialect.refined(set_callback) };
     let events = start.config.events.clone();
     let insisted = start.config.insisted.clone();
     let prepared = Prepared::new(start.config)?;
     devices::of_runtime(prepared.session, &start.runtime_version);
     let mut results = BTreeMap::new();
-    // A thread's begin and end are always needed: they open and close its stream.
+    // The callbacks for a thread's begin and end are always needed: they open and close its stream.
     let mut withheld = withheld::callbacks(&start.runtime_version, &insisted);
     withheld.retain(|name, _| events.contains(&name.as_str()));
     let wanted = |name| {
@@ -175,7 +175,7 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
     let asked = if has_second_tool { second_tool::our_lookup() } else { lookup };
     samples::ask_by(Some(asked).filter(|_| sampling.is_some()));
     let (set_callback, version): (ompt_set_callback_t, _) = match has_second_tool {
-        // What a runtime's fault asks of data words is done for both tools.
+        // Workarounds that write data words are applied for both tools.
         true => (second_tool::set_ours, ""),
         false => (set_callback, &*start.runtime_version),
     };
@@ -221,18 +221,18 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
     Ok(())
 }
 
-/// The runtime is done (OpenMP 5.2, 19.5.1.2).
+/// Called when the runtime ends (OpenMP 5.2, 19.5.1.2).
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     devices::process_ends();
-    // While entry points may still be called, for runtimes that do not finalize their devices first.
+    // Stop devices here, where entry points may still be called, for runtimes that do not finalize their devices first.
     let _ = contained(devices::stop_all);
     second_tool::end();
     ending::end("finalize");
     devices::process_has_ended();
 }
 
-/// True where the runtime is there, and has yet to say that it is done. The library stays in memory (it is linked with
-/// `-z nodelete`), so that it can.
+/// Whether the runtime is loaded and has yet to call `finalize`. It can still do so, because this library stays mapped
+/// (it is linked with `-z nodelete`).
 fn runtime_comes_later() -> bool {
     let is_loaded = |lookup: Lookup| loader::library_of(lookup.address()).is_some();
     ending::is_finalize_due()
@@ -241,10 +241,10 @@ fn runtime_comes_later() -> bool {
         && session::outlives_process()
 }
 
-/// The program ends, or the library goes. `finalize` has not come, and never will where the program called `exit` inside a
-/// parallel region or on a worker. But where the library was preloaded, the loader runs its destructor before that of the
-/// runtime. The runtime then reports how its threads end, and that it is done. So the session goes on, and what is known by
-/// now is in the trace for the case that nothing follows.
+/// Runs when the program ends, or the library is closed. `finalize` has not been called, and never will be if the
+/// program called `exit` inside a parallel region or on a worker thread. But if the library was preloaded, the loader
+/// runs this destructor before that of the runtime, which then reports the end of its threads and calls `finalize`. So
+/// the session continues, and everything known so far is written to the trace in case nothing follows.
 #[unsafe(link_section = ".fini_array")]
 #[used]
 static DESTRUCTOR: extern "C" fn() = {

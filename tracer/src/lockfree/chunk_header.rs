@@ -1,4 +1,4 @@
-//! The header of a chunk in the spool (layout: [`omptrace_trace_format::block`]), which also says who owns the chunk.
+//! The header of a chunk in the spool (layout: [`omptrace_trace_format::block`]), which includes the chunk's owner.
 
 use omptrace_trace_format::block::{CHUNK_HEADER_WORDS, CHUNK_MAGIC, ChunkState, ClockPair};
 
@@ -14,67 +14,68 @@ const FAILURE: usize = 8;
 const UNREPORTED: usize = 9;
 const NEXT_KEPT: usize = 10;
 
-/// Release, but where `cargo xtask sanitize` plants a race ([`crate::os::sanitizer`]).
+/// Release, unless `cargo xtask sanitize` plants a race ([`crate::os::sanitizer`]).
 const PUBLISH: Ordering = match cfg!(omptrace_planted = "race") {
     false => Ordering::Release,
     true => Ordering::Relaxed,
 };
 
-/// A header. Its words are only ever accessed atomically. The words behind it belong to one thread at a time. Others read
-/// them up to the published length.
+/// The header of a chunk, accessed only atomically. The words after the header belong to one thread at a time; others
+/// read them up to the published length.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Header(pub(crate) [AtomicU64; CHUNK_HEADER_WORDS]);
 
 impl Header {
-    /// Makes the first `len` words of the chunk count.
+    /// Publishes the first `len` words of the chunk.
     #[inline(always)]
     pub(crate) fn publish(&self, len: usize) {
-        // Release; pairs with Acquire in `published`: whoever sees the length sees the words.
+        // Release; pairs with Acquire in `published`: a thread that sees the length sees the words.
         self.0[PUBLISHED].store(len as u64, PUBLISH);
     }
 
-    /// For the chunk's own thread: how many words it has published.
+    /// The number of words that the chunk's own thread has published.
     #[inline(always)]
     pub(crate) fn written(&self) -> usize {
-        // Relaxed: nobody else publishes.
+        // Relaxed: no other thread publishes.
         self.0[PUBLISHED].load(Ordering::Relaxed) as usize
     }
 
-    /// How many words of the chunk count.
+    /// The number of published words.
     pub(crate) fn published(&self) -> usize {
         // Acquire; pairs with Release in `publish`.
         self.0[PUBLISHED].load(Ordering::Acquire) as usize
     }
 
-    /// Hands the chunk to another owner.
+    /// Passes the chunk to another owner.
     pub(crate) fn set_state(&self, state: ChunkState) {
-        // Release; pairs with whoever reads the spool of a running process.
+        // Release; pairs with readers of a running process's spool.
         self.0[STATE].store(state.0, Ordering::Release);
     }
 
-    /// Takes the chunk for the writer if a thread owns it; false where the thread itself has just handed it over.
+    /// Takes the chunk for the writer if a thread owns it; false if that thread has just handed it over itself.
     pub(crate) fn take_over(&self) -> bool {
-        // Acquire; pairs with Release in `set_state`: the header is this chunk's.
+        // Acquire; pairs with Release in `set_state`: the header belongs to this chunk.
         self.0[STATE]
             .compare_exchange(ChunkState::ACTIVE.0, ChunkState::FULL.0, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// True where a thread has handed it over and nobody has written it yet.
+    /// Whether a thread has handed the chunk over and it is not written yet.
     pub(crate) fn is_full(&self) -> bool {
-        // Acquire; pairs with Release in `set_state`: the words are those of this chunk.
+        // Acquire; pairs with Release in `set_state`: the words belong to this chunk.
         self.0[STATE].load(Ordering::Acquire) == ChunkState::FULL.0
     }
 
-    /// Makes it the chunk `sequence` of `stream`. It is free for whoever reads the spool until all is written: a kill
-    /// in between loses nothing, since there is nothing in it yet.
+    /// Starts chunk `sequence` of `stream`. To readers of the spool, the chunk is free until the header is complete: a
+    /// kill in between loses nothing, because the chunk has no events yet.
     pub(crate) fn begin(&self, stream: u32, sequence: u32, clock: ClockPair, newest_id: u64) {
         // Relaxed: ordered by the fence.
         self.0[STATE].store(ChunkState::FREE.0, Ordering::Relaxed);
         self.0[PUBLISHED].store(0, Ordering::Relaxed);
-        // Release, twice; both pair with whoever reads the spool of a running process: listed, then before and after the
-        // words. Who has seen anything of the new chunk sees that it was free, and no length of the old one.
+        // Release, twice; both pair with readers of a running process's spool, which read headers first when they list
+        // chunks, and then before and after the words. A reader that has seen any part of the new chunk sees that it
+        // was free, and not the length of the old one.
         fence(Ordering::Release);
         let header = [
             (MAGIC, CHUNK_MAGIC),
@@ -88,52 +89,53 @@ impl Header {
             // Relaxed: ordered by the fences.
             self.0[index].store(word, Ordering::Relaxed);
         }
-        // Who has seen any word of the new chunk sees its header.
+        // A reader that has seen any word of the new chunk sees its header.
         fence(Ordering::Release);
         // Relaxed: ordered by the fence; pairs with Acquire in `take_over`.
         self.0[STATE].store(ChunkState::ACTIVE.0, Ordering::Relaxed);
     }
 
-    /// Says, for whoever reads the spool, which error of the system turned tracing off; false where the chunk was never begun.
+    /// Stores the error number that turned tracing off, for readers of the spool; false if the chunk was never started.
     pub(crate) fn report_failure(&self, number: i32) -> bool {
         let has_begun = self.word(MAGIC) == CHUNK_MAGIC;
         if has_begun {
-            // Relaxed: only the number is passed on.
+            // Relaxed: only the number is shared.
             self.0[FAILURE].store(number as u64, Ordering::Relaxed);
         }
         has_begun
     }
 
-    /// Counts an event that is lost, and that no event reports yet, for whoever reads the spool; whatever chunk this is.
+    /// Counts a lost event that no event reports yet, for readers of the spool. Any chunk can hold the count.
     pub(crate) fn add_unreported(&self) {
         // Relaxed: only the sum counts.
         self.0[UNREPORTED].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes off events of [`Header::add_unreported`] that an event reports now.
+    /// Subtracts events that were counted by [`Header::add_unreported`] and are reported by an event now.
     pub(crate) fn forget_unreported(&self, events: u64) {
-        // Relaxed: as above.
+        // Relaxed: only the sum counts.
         self.0[UNREPORTED].fetch_sub(events, Ordering::Relaxed);
     }
 
-    /// The number that follows in the list of those that a thread keeps ([`crate::recorder::kept_chunks::KeptChunks`]); nobody else reads it.
+    /// The next chunk's number in a thread's list of retained chunks ([`crate::recorder::kept_chunks::KeptChunks`]); only
+    /// that thread reads it.
     pub(crate) fn next_kept(&self) -> u32 {
         self.word(NEXT_KEPT) as u32
     }
 
     /// See [`Header::next_kept`].
     pub(crate) fn set_next_kept(&self, number: u32) {
-        // Relaxed: for the thread itself, and whoever ends the session when that is quiet.
+        // Relaxed: read by the thread itself, and by the thread that ends the session once the others are idle.
         self.0[NEXT_KEPT].store(u64::from(number), Ordering::Relaxed);
     }
 
-    /// Its stream and its sequence number there.
+    /// The chunk's stream and sequence number.
     pub(crate) fn place(&self) -> (u32, u32) {
         let word = self.word(PLACE);
         (word as u32, (word >> 32) as u32)
     }
 
-    /// When it began.
+    /// The clock pair at the chunk's start.
     pub(crate) fn clock(&self) -> ClockPair {
         ClockPair {
             ticks: self.word(CLOCK),
@@ -142,13 +144,13 @@ impl Header {
         }
     }
 
-    /// The stream's newest id before it.
+    /// The stream's newest id before the chunk.
     pub(crate) fn newest_id(&self) -> u64 {
         self.word(NEWEST_ID)
     }
 
     fn word(&self, index: usize) -> u64 {
-        // Relaxed: ordered by the hand-over (`take_over`, or the queue).
+        // Relaxed: ordered by the transfer of ownership (`take_over`, or the queue).
         self.0[index].load(Ordering::Relaxed)
     }
 }

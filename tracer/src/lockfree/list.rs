@@ -1,49 +1,49 @@
-//! A list that only grows, of things that threads take and give back.
+//! A grow-only list of items that threads take and give back.
 
 use crate::sync::{AtomicBool, AtomicPtr, Ordering};
 
-/// A list, by its head.
+/// The list, as the pointer to its first item.
 #[derive(Debug)]
 pub(crate) struct List<T>(pub(crate) AtomicPtr<T>);
 
-/// The list's field in each thing. All zeros is a thing that nobody has.
+/// The list's fields in each item. All zeros means that no thread has the item.
 #[derive(Debug)]
 pub(crate) struct Link<T> {
     pub(crate) taken: AtomicBool,
     pub(crate) next: AtomicPtr<T>,
 }
 
-/// A thing for a [`List`].
+/// An item of a [`List`].
 pub(crate) trait Linked: Sized + 'static {
-    /// Its link.
+    /// The item's link.
     fn link(&self) -> &Link<Self>;
 }
 
 impl<T: Linked> List<T> {
-    /// All things, whether somebody has them or not.
+    /// All items, whether taken or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static T> {
         let of = |thing: *mut T| {
-            // SAFETY: `push` was given a reference that is valid for ever.
+            // SAFETY: `push` was given a reference that stays valid.
             unsafe { thing.as_ref() }
         };
-        // Acquire; pairs with Release in `push`: who sees a thing sees what it holds.
+        // Acquire; pairs with Release in `push`: a thread that sees an item sees its content.
         std::iter::successors(of(self.0.load(Ordering::Acquire)), move |thing| {
-            // Relaxed: stored before the thing was pushed, and never again.
+            // Relaxed: stored before the item was pushed, and never changed.
             of(thing.link().next.load(Ordering::Relaxed))
         })
     }
 
-    /// A thing that nobody had; now the caller has it.
+    /// Takes an item that no thread has.
     pub(crate) fn take(&self) -> Option<&'static T> {
         self.iter().find(|thing| thing.link().claim())
     }
 
-    /// Adds a thing that is in no list.
+    /// Adds an item that is not in a list.
     pub(crate) fn push(&self, thing: &'static T) {
         let link = thing.link();
         let new = std::ptr::from_ref(thing).cast_mut();
-        // Relaxed: the head is only handed on. Threads that have seen a thing read its `next`; the chain of exchanges that
-        // leads here releases the heads before it.
+        // Relaxed: the head is only passed on. Threads that have seen an item read its `next`; the chain of exchanges
+        // that leads here releases the heads before it.
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
             link.next.store(head, Ordering::Relaxed);
@@ -55,21 +55,21 @@ impl<T: Linked> List<T> {
         }
     }
 
-    /// Empties the list; only where no other thread is.
+    /// Empties the list; only while there is no other thread.
     pub(crate) fn forget(&self) {
-        // Relaxed: nobody else is there.
+        // Relaxed: there is no other thread.
         self.0.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
 impl<T> Link<T> {
-    /// Makes the thing the calling thread's; false where another thread has it.
+    /// Takes the item for the calling thread; false if another thread has it.
     pub(crate) fn claim(&self) -> bool {
-        // Acquire; pairs with Release in `give_back`: what the last one did to the thing is done.
+        // Acquire; pairs with Release in `give_back`: the previous owner's accesses are complete.
         self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Lets another thread have the thing. The calling thread does not use it any more.
+    /// Gives the item back. The calling thread no longer uses it.
     pub(crate) fn give_back(&self) {
         // Release; pairs with Acquire in `claim`.
         self.taken.store(false, Ordering::Release);

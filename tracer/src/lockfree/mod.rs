@@ -1,19 +1,19 @@
-//! The protocols of what threads share without a lock, each apart from what it protects. One is elsewhere: that of forks and
-//! the loader (`session/fork.rs`), which has no model.
+//! The protocols for data that threads share without a lock, each separated from the data it protects. One such
+//! protocol is elsewhere, without a model: the one of forks and the loader (`session/fork.rs`).
 //!
-//! | module | between whom |
+//! | module | participants |
 //! | --- | --- |
-//! | [`chunk_header`] | a chunk's thread and whoever reads the chunk |
-//! | [`queues`] | threads and the writer, which take turns at chunks |
-//! | [`writer_wakeup`] | threads that have work, and the writer that sleeps |
-//! | [`writer_priority`] | threads that wait for the writer, and the writer that takes idle time |
-//! | [`gate`] | threads that record, and the one that ends the session |
-//! | [`list`] | threads that come and go, over their recorders |
-//! | [`ring`] | a thread's signal handler, and who reads its samples |
+//! | [`chunk_header`] | a chunk's thread, and readers of the chunk |
+//! | [`queues`] | threads and the writer, which own chunks in turn |
+//! | [`writer_wakeup`] | threads that have work, and the sleeping writer |
+//! | [`writer_priority`] | threads that wait for the writer, and the writer that runs in idle time |
+//! | [`gate`] | threads that record, and the thread that ends the session |
+//! | [`list`] | threads that start and end, and their recorders |
+//! | [`ring`] | a thread's signal handler, and the reader of its samples |
 //!
-//! Nothing in here knows of anything else in the crate but [`crate::sync`]. `tests/models` compiles the same files over
-//! loom's types and runs them in every order that the memory model allows. It also shows of each ordering that a weaker one
-//! would be found.
+//! These modules use nothing of the crate except [`crate::sync`]. `tests/models` compiles the same files with loom's
+//! types and runs them in every order that the memory model allows. It also shows, for each ordering, that a weaker one
+//! would be detected.
 
 pub(crate) mod chunk_header;
 pub(crate) mod gate;

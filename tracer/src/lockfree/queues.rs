@@ -1,4 +1,4 @@
-//! Chunks on their way: free -> a thread -> full -> the writer -> free.
+//! The queues of chunks: free -> a thread -> full -> the writer -> free.
 
 use std::ptr;
 
@@ -7,14 +7,15 @@ use omptrace_trace_format::block::ChunkState;
 use crate::lockfree::chunk_header::Header;
 use crate::sync::{AtomicPtr, Ordering, Queue};
 
-/// How many chunks a part is for.
+/// Number of chunks per part.
 const PART: usize = 512;
 
-/// The queues of a spool; each has room for all its chunks, so that pushing never fails. They come in parts, for chunks that
-/// follow each other. Most processes have few chunks; room for all would be half a MiB that is written at the start.
+/// The queues of a spool, with room for all its chunks, so that pushing never fails. They are allocated in parts for
+/// consecutive chunks: most processes have few chunks, and room for all would be half a MiB, written at the start.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    /// Null before the first chunk of a part comes to life. They stay as long as the process, as its spool does.
+    /// Null before the first chunk of the part is opened. Parts are never freed: they are needed until the process
+    /// ends, like the spool.
     parts: Box<[AtomicPtr<Part>]>,
 }
 
@@ -26,16 +27,16 @@ struct Part {
 }
 
 impl Queues {
-    /// Empty queues for `capacity` chunks, none of which has come to life.
+    /// Empty queues for `capacity` chunks, none of which is open.
     pub(crate) fn new(capacity: usize) -> Queues {
         Queues { parts: (0..capacity.div_ceil(PART)).map(|_| AtomicPtr::new(ptr::null_mut())).collect() }
     }
 
-    /// The chunk comes to life: whoever calls this may hand it over from now on. Chunks come to life in the order of their
-    /// numbers, one after the other.
+    /// Opens a chunk: from now on, the caller may hand it over. Chunks are opened one after the other, in the order of
+    /// their numbers.
     pub(crate) fn open(&self, index: u32) {
         let part = &self.parts[index as usize / PART];
-        // Relaxed: only this function stores it, for one caller at a time.
+        // Relaxed: stored only by this function, with one caller at a time.
         if part.load(Ordering::Relaxed).is_null() {
             let new = Box::new(Part { free: Queue::new(PART), full: Queue::new(PART) });
             // Release; pairs with Acquire in `seen`.
@@ -43,40 +44,40 @@ impl Queues {
         }
     }
 
-    /// A chunk that nobody uses.
+    /// Takes a free chunk.
     pub(crate) fn take_free(&self) -> Option<u32> {
         self.open_parts().find_map(|part| part.free.pop())
     }
 
-    /// A thread gives its chunk to the writer.
+    /// Passes a thread's chunk to the writer.
     pub(crate) fn hand_over(&self, index: u32, header: &Header) {
-        // Before the writer can have it: afterwards the state is the writer's.
+        // Before the writer can get the chunk: afterwards the state is the writer's.
         header.set_state(ChunkState::FULL);
         if let Some(part) = self.part(index) {
             let _ = part.full.push(index);
         }
     }
 
-    /// The next chunk to be written.
+    /// Takes the next chunk to write.
     pub(crate) fn take_full(&self) -> Option<u32> {
         self.open_parts().find_map(|part| part.full.pop())
     }
 
-    /// A chunk is written and nobody uses it any more.
+    /// Returns a written chunk that is no longer used.
     pub(crate) fn release(&self, index: u32, header: &Header) {
-        // Before a thread can have it: afterwards the state is the thread's.
+        // Before a thread can get the chunk: afterwards the state is the thread's.
         header.set_state(ChunkState::FREE);
         if let Some(part) = self.part(index) {
             let _ = part.free.push(index);
         }
     }
 
-    /// True where chunks wait to be written and none is free: the next thread that fills its chunk has to write it.
+    /// Whether chunks are waiting to be written and none is free: the next thread that fills its chunk has to write it.
     pub(crate) fn are_short(&self) -> bool {
         self.open_parts().all(|part| part.free.is_empty()) && !self.is_drained()
     }
 
-    /// True where no chunk waits to be written.
+    /// Whether no chunk is waiting to be written.
     pub(crate) fn is_drained(&self) -> bool {
         self.open_parts().all(|part| part.full.is_empty())
     }
@@ -91,7 +92,7 @@ impl Queues {
 
     fn seen(part: &AtomicPtr<Part>) -> Option<&Part> {
         // Acquire; pairs with Release in `open`.
-        // SAFETY: null, or what `open` made, which nobody frees.
+        // SAFETY: null, or allocated by `open` and never freed.
         unsafe { part.load(Ordering::Acquire).as_ref() }
     }
 }

@@ -1,43 +1,45 @@
-//! The pace of the writer: where threads wait for it, it gets processor time like any other thread.
+//! The writer's scheduling: while threads wait for it, it gets CPU time like any other thread.
 
 use crate::sync::{AtomicI32, AtomicUsize, Ordering, fence};
 
-/// The writer's pace: idle time only, while nobody waits for it. All zeros is that of a writer that has not begun.
+/// The writer runs only in idle time unless threads wait for it. All zeros is the state before the writer starts.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// The writer's thread, by its number in the system. 0 before it has begun.
+    /// The writer's thread id; 0 before it starts.
     pub(crate) thread: AtomicI32,
-    /// How many wait for what it does.
+    /// Number of threads that wait for the writer.
     pub(crate) waiting: AtomicUsize,
 }
 
 impl Pace {
-    /// On the writer: `thread` is the calling one's number. `set` makes a thread an ordinary one (true), or one that takes
-    /// idle time only. It is a system call; the kernel orders all such calls for a thread.
+    /// Writer: starts with the calling thread's id, `thread`. `set` makes a thread an ordinary one (true), or one that
+    /// runs only in idle time. It is a system call; the kernel orders all such calls for a thread.
     pub(crate) fn begin(&self, thread: i32, set: impl Fn(i32, bool)) {
         // Relaxed: the fence in `settle` orders it.
         self.thread.store(thread, Ordering::Relaxed);
         self.settle(set);
     }
 
-    /// Somebody waits from now on. `set` is that of [`Pace::begin`].
+    /// A thread starts to wait. `set` is as in [`Pace::begin`].
     pub(crate) fn hurry(&self, set: impl Fn(i32, bool)) {
         // Relaxed: the fence in `settle` orders it.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.settle(set);
     }
 
-    /// One that waited does not any more. `set` is that of [`Pace::begin`].
+    /// A thread stops waiting. `set` is as in [`Pace::begin`].
     pub(crate) fn relax(&self, set: impl Fn(i32, bool)) {
         // Relaxed: as above.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.settle(set);
     }
 
-    /// Sets the pace until it is what it should be. Several threads may do this at once. The last one to call `set` looks
-    /// once more afterwards. A change that it does not see then is by a thread that has yet to call `set`.
+    /// Sets the scheduling policy until it is right. Several threads may do this at the same time. The thread that
+    /// calls `set` last checks again afterwards; a change that it does not see was made by a thread that has yet to
+    /// call `set`.
     fn settle(&self, set: impl Fn(i32, bool)) {
-        // SeqCst; pairs with itself on another thread: who waits sees the writer's number, or the writer sees who waits.
+        // SeqCst; pairs with itself on another thread: either the waiting thread sees the writer's id, or the writer
+        // sees that a thread waits.
         fence(Ordering::SeqCst);
         // Relaxed: ordered by the fence.
         let thread = self.thread.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! How the writer sleeps without missing work.
+//! Lets the writer sleep without missing work.
 
 use crate::sync::{AtomicBool, Ordering, fence};
 
-/// The writer's bell. All zeros is that of a writer that is awake.
+/// The writer's wake-up state. All zeros means that the writer is awake.
 #[derive(Debug)]
 pub(crate) struct Bell {
     pub(crate) sleeping: AtomicBool,
@@ -10,28 +10,29 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// There is work, already where the writer looks for it. True where the writer sleeps and must be woken up: to one
-    /// of several that ring.
+    /// Announces work that the writer can already find. Returns true if the writer sleeps and this caller, one of
+    /// possibly several, must wake it.
     pub(crate) fn ring(&self) -> bool {
-        // SeqCst; pairs with the fence in `sleep`: either this sees it asleep, or it sees the work.
+        // SeqCst; pairs with the fence in `sleep`: either this sees that the writer sleeps, or the writer sees the
+        // work.
         fence(Ordering::SeqCst);
-        // Relaxed: the fence orders the load; the swap only chooses one of several that ring.
+        // Relaxed: the fence orders the load; the swap only selects one of several callers.
         self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::Relaxed)
     }
 
-    /// The writer shall end. It must be woken up in any case.
+    /// Requests the writer to end. The caller must wake it in any case.
     pub(crate) fn stop(&self) {
-        // Relaxed: what the writer does not find any more is left to whoever stops it.
+        // Relaxed: work that the writer no longer finds is left to the thread that stops it.
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the writer shall end.
+    /// Whether the writer should end.
     pub(crate) fn is_stopped(&self) -> bool {
-        // Relaxed: as in `stop`; waking the writer up orders enough for it to see this.
+        // Relaxed: as in `stop`; waking the writer orders enough for it to see this.
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// On the writer: runs `park`, which sleeps until somebody wakes the thread up, unless there `is_work`.
+    /// Writer: unless there `is_work`, runs `park`, which sleeps until the thread is woken.
     pub(crate) fn sleep(&self, is_work: impl FnOnce() -> bool, park: impl FnOnce()) {
         // Relaxed: ordered by the fence.
         self.sleeping.store(true, Ordering::Relaxed);
@@ -40,7 +41,7 @@ impl Bell {
         if !is_work() && !self.is_stopped() {
             park();
         }
-        // Relaxed: who still sees true wakes a thread that is awake.
+        // Relaxed: a thread that still sees true wakes a thread that is awake.
         self.sleeping.store(false, Ordering::Relaxed);
     }
 }

@@ -1,27 +1,28 @@
-//! The tracer's memory: the kernel's ([`interpose::memory`]), and a reserve for where the program has used all up.
+//! The tracer's memory: from the kernel ([`interpose::memory`]), with a reserve in case the program has used up all
+//! memory.
 //!
-//! Rust aborts a program whose memory does not suffice, but a program in C may well go on. What the tracer needs then is small and
-//! short-lived, so it comes from a piece of the library itself.
+//! Rust aborts a program that is out of memory, but a C program may continue. The tracer then needs only small,
+//! short-lived allocations, which come from a reserve inside the library.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-// Sanitizers must see what is allocated and freed.
+// Sanitizers must see allocations.
 #[cfg(not(any(omptrace_memory_is_watched, omptrace_thread_sanitizer)))]
 use interpose::memory::KernelMemory as Memory;
 #[cfg(any(omptrace_memory_is_watched, omptrace_thread_sanitizer))]
 use std::alloc::System as Memory;
 
-/// The reserve's size. Pages that are never used are never there.
+/// Size of the reserve in bytes. Unused pages take no memory.
 const BYTES: usize = 64 << 10;
 
-/// The kernel's memory, and the reserve behind it.
+/// Allocates from the kernel, and from the reserve if that fails.
 pub(crate) struct WithReserve {
     reserve: UnsafeCell<Reserve>,
-    /// How many pieces of the reserve are in use (upper half), and where its rest begins (lower half). It is whole again when no
-    /// piece is in use.
+    /// The number of allocations in the reserve (upper half), and the offset of its free part (lower half). The whole
+    /// reserve is free again when it has no allocation.
     taken: AtomicU64,
 }
 
@@ -33,7 +34,7 @@ struct Reserve {
 #[global_allocator]
 static MEMORY: WithReserve = WithReserve::new();
 
-// SAFETY: the bytes of the reserve belong to whoever was given them by `take`.
+// SAFETY: bytes of the reserve belong to the caller to which `take` returned them.
 unsafe impl Sync for WithReserve {}
 
 impl WithReserve {
@@ -41,7 +42,7 @@ impl WithReserve {
         WithReserve { reserve: UnsafeCell::new(Reserve { _bytes: [0; BYTES] }), taken: AtomicU64::new(0) }
     }
 
-    /// A piece of the reserve; null where that does not suffice.
+    /// Allocates from the reserve; null if it is too small.
     #[cold]
     fn take(&self, layout: Layout) -> *mut u8 {
         let base = self.reserve.get().cast::<u8>();
@@ -51,7 +52,7 @@ impl WithReserve {
             (end <= BYTES && layout.align() <= align_of::<Reserve>()).then_some((begin, end))
         };
         let after = |taken: u64| Some(((taken >> 32) + 1) << 32 | piece(taken)?.1 as u64);
-        // Acquire; pairs with Release in `give_back`: whoever had the bytes before is done with them.
+        // Acquire; pairs with Release in `give_back`: the bytes' previous owner is done with them.
         match self.taken.fetch_update(Ordering::Acquire, Ordering::Relaxed, after) {
             // SAFETY: within the reserve, by `piece`.
             Ok(before) => piece(before).map_or(null_mut(), |(begin, _)| unsafe { base.add(begin) }),
@@ -59,7 +60,7 @@ impl WithReserve {
         }
     }
 
-    /// Whether it is a piece of the reserve.
+    /// Whether the allocation is in the reserve.
     fn has(&self, piece: *mut u8) -> bool {
         let base = self.reserve.get() as usize;
         (base..base + BYTES).contains(&(piece as usize))
@@ -76,7 +77,7 @@ impl WithReserve {
     }
 }
 
-// SAFETY: each piece is the kernel's, or one of the reserve's that nobody else has.
+// SAFETY: each allocation is from the kernel, or a part of the reserve that is not otherwise used.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
@@ -94,7 +95,7 @@ unsafe impl GlobalAlloc for WithReserve {
         }
         let piece = self.take(layout);
         if !piece.is_null() {
-            // SAFETY: the piece is as long as the layout says.
+            // SAFETY: the allocation has the layout's size.
             unsafe { piece.write_bytes(0, layout.size()) };
         }
         piece
@@ -102,18 +103,18 @@ unsafe impl GlobalAlloc for WithReserve {
 
     unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !self.has(piece) {
-            // SAFETY: the caller's contract; not of the reserve, so the kernel's.
+            // SAFETY: the caller's contract; not from the reserve, so from the kernel.
             let new = unsafe { Memory.realloc(piece, layout, size) };
             if !new.is_null() {
                 return new;
             }
         }
-        // SAFETY: the caller's contract: the size is one that this alignment may have.
+        // SAFETY: the caller's contract: the size is valid for this alignment.
         let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         // SAFETY: as above.
         let new = unsafe { self.alloc(new_layout) };
         if !new.is_null() {
-            // SAFETY: both are as long as what is copied, and the new one is nobody else's.
+            // SAFETY: both are at least as long as the copied bytes, and the new one is not otherwise used.
             unsafe {
                 new.copy_from_nonoverlapping(piece, layout.size().min(size));
                 self.dealloc(piece, layout);
@@ -126,7 +127,7 @@ unsafe impl GlobalAlloc for WithReserve {
         if self.has(piece) {
             self.give_back();
         } else {
-            // SAFETY: the caller's contract; not of the reserve, so the kernel's.
+            // SAFETY: the caller's contract; not from the reserve, so from the kernel.
             unsafe { Memory.dealloc(piece, layout) };
         }
     }

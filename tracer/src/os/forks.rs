@@ -1,7 +1,8 @@
-//! Forks, and threads that hold the loader's lock meanwhile.
+//! Coordinates forks with threads that hold the loader's lock.
 //!
-//! glibc (2.36) does not free the lock of `dl_iterate_phdr` in a child, where the thread that holds it does not exist. The child
-//! would wait for it for ever. So a fork waits until no thread of ours holds it, and threads wait for the fork.
+//! In a forked child, glibc (2.36) does not release the lock of `dl_iterate_phdr` if another thread held it in the
+//! parent. The child would wait for it forever. So a fork waits until no thread of the tracer holds the lock, and
+//! threads wait for the fork.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -9,22 +10,22 @@ use std::time::Duration;
 use crate::os::system;
 use crate::os::time::clock::Stopwatch;
 
-/// How long a fork waits for other threads to leave the loader, and they for a fork. Without this limit, a signal handler
-/// that forks, or that interrupts a fork, would wait for its own thread.
+/// Maximum time that a fork waits for other threads to leave the loader, and that threads wait for a fork. Without this
+/// limit, a signal handler that forks, or that interrupts a fork, would wait for its own thread.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Threads that hold the loader's lock for us.
+/// Number of threads in which the tracer holds the loader's lock.
 static IN_LOADER: AtomicU32 = AtomicU32::new(0);
-/// Forks in progress.
+/// Number of forks in progress.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// This process is a child, and a thread that it does not have may hold the loader's lock for ever.
+/// This process is a forked child in which the loader's lock may be held forever by a thread that does not exist here.
 static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Runs `f`, which takes the loader's lock, while no thread forks. Returns `None`, and does not run `f`, in a child that cannot
-/// take the lock. That may be one of a raw clone, before which no fork handler ran.
+/// Runs `f`, which takes the loader's lock, while no thread forks. Returns `None` without running `f` in a child that
+/// cannot take the lock, for example after a raw clone, before which no fork handler ran.
 pub(super) fn outside<T>(f: impl FnOnce() -> T) -> Option<T> {
-    // Relaxed: a child has one thread when it is stored.
+    // Relaxed: when it is stored, the child has one thread.
     if LOADER_IS_LOST.load(Ordering::Relaxed) {
         return None;
     }
@@ -41,18 +42,18 @@ pub(super) fn outside<T>(f: impl FnOnce() -> T) -> Option<T> {
         system::yield_now();
     }
     let result = f();
-    // Release; pairs with `wait_for_loader`: it has left the loader.
+    // Release; pairs with `wait_for_loader`: this thread has left the loader.
     IN_LOADER.fetch_sub(1, Ordering::Release);
     Some(result)
 }
 
-/// A fork begins: no further thread enters the loader.
+/// A fork begins: from now on, no thread enters the loader.
 pub(crate) fn begins() {
     // SeqCst; pairs with `outside`.
     FORKS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Waits for the threads that are in the loader.
+/// Waits for the threads that are in the loader, with a time limit.
 pub(crate) fn wait_for_loader() {
     let start = Stopwatch::start();
     while IN_LOADER.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE {
@@ -60,23 +61,23 @@ pub(crate) fn wait_for_loader() {
     }
 }
 
-/// The fork is over, in the parent.
+/// In the parent: the fork is complete.
 pub(crate) fn ended_in_parent() {
     // SeqCst; pairs with `outside`.
     FORKS.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// The fork is over, in the child.
+/// In the child: the fork is complete.
 pub(crate) fn ended_in_child() {
     // Relaxed: the child has one thread.
     FORKS.store(0, Ordering::Relaxed);
     if IN_LOADER.swap(0, Ordering::Relaxed) > 0 {
-        // Patience was not enough.
+        // The wait ended at its time limit.
         lose_loader();
     }
 }
 
-/// In a child: a thread that it does not have may hold the loader's lock.
+/// In a child: marks the loader's lock as possibly held forever.
 pub(crate) fn lose_loader() {
     // Relaxed: the child has one thread.
     LOADER_IS_LOST.store(true, Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! What the loader knows of an address, without its main lock.
+//! Information about modules, obtained without the loader's main lock.
 //!
-//! `dladdr`, `dlsym` and `dlopen` take the lock that a thread holds while it loads or closes a library. A constructor may
-//! wait for a team of threads meanwhile, none of which may ask for that lock. `dl_iterate_phdr` has another one, which
-//! constructors do not hold. But the function that it calls does, and may wait for a team, too. `_dl_find_object` (glibc 2.35)
-//! takes no lock: threads of the program ask that, where it is.
+//! `dladdr`, `dlsym` and `dlopen` take the lock that a thread holds while it loads or closes a library. Meanwhile, a
+//! constructor may wait for a team of threads, none of which may then take that lock. `dl_iterate_phdr` has another
+//! lock, which constructors do not hold; but the function that it calls holds it, and may wait for a team, too.
+//! `_dl_find_object` (glibc 2.35) takes no lock; where it is available, threads of the program use it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
@@ -23,8 +23,9 @@ use crate::os::forks;
 /// `dlopen`.
 pub(crate) type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
 
-/// Whether the loader that this library is bound to has loaded the program. A program that is linked statically loads libraries by itself.
-/// The loader that comes with them has not started then, and reaches no thread's variables: the library must do nothing there.
+/// Whether the loader that this library is bound to has loaded the program. A statically linked program loads libraries
+/// by itself; the loader that comes with them has not started then, and cannot access thread-local variables, so this
+/// library must do nothing.
 pub(crate) fn is_running() -> bool {
     /// The begin of glibc's `r_debug`.
     #[repr(C)]
@@ -47,23 +48,24 @@ pub(crate) fn dlopen_of_c_library() -> Dlopen {
     unsafe { interpose::next(c"dlopen") }.unwrap_or(none)
 }
 
-/// The scope of the program and the libraries that it was started with. `RTLD_DEFAULT` would be that of this library too.
+/// The scope of the program and the libraries that it was started with. `RTLD_DEFAULT` would include this library's
+/// scope.
 pub(crate) fn global_scope() -> *mut c_void {
     // SAFETY: without a name it loads nothing.
     unsafe { dlopen_of_c_library()(std::ptr::null(), libc::RTLD_LAZY) }
 }
 
-/// Calls `visit` with each module, until it returns true; not at all where the loader cannot be asked (see [`forks::outside`]).
-/// The loader holds a lock meanwhile.
+/// Calls `visit` for each module until it returns true; not at all if the loader's lock is unavailable (see
+/// [`forks::outside`]). The loader holds a lock during the call.
 pub(crate) fn each_module(visit: impl FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool) -> Option<()> {
     // SAFETY: the C library's function.
     forks::outside(|| unsafe { modules::each(libc::dl_iterate_phdr, visit) })
 }
 
-/// Without a lock, where the C library can be asked so.
+/// Finds modules without a lock, if the C library supports it.
 static FIND_OBJECT: FindObject = FindObject::unknown();
 
-/// Looks up what needs the loader's lock: for the library's constructor, whose thread has it.
+/// Looks up what needs the loader's lock. Called by the library's constructor, whose thread holds it.
 pub(crate) fn prepare() {
     // SAFETY: a constant of the loader, and the C library's function.
     unsafe { FIND_OBJECT.set(symbol(libc::RTLD_DEFAULT, c"_dl_find_object")) };
@@ -71,32 +73,33 @@ pub(crate) fn prepare() {
     unsafe { STARTED_WITH.find() };
 }
 
-/// What the process was started with, as far as that is known.
+/// The modules with which the process was started, as far as known.
 static STARTED_WITH: StartedWith = StartedWith::unknown();
 
-/// Whether the module with this load address stays as long as the process.
+/// Whether the module with this load address stays loaded until the process ends.
 pub(crate) fn stays(load_address: u64) -> bool {
     STARTED_WITH.has(load_address as usize)
 }
 
-/// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
-/// without a lock. Signal handlers may call it.
+/// Address of the `.eh_frame_hdr` of the module at `pc`, 0 if it has none. `None` if the C library cannot find modules
+/// without a lock. May be called in signal handlers.
 pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
     let found = FIND_OBJECT.at(pc as usize)?;
     Some(found.map_or(0, |found| found.eh_frame as u64))
 }
 
-/// Whether the C library can be asked without a lock.
+/// Whether the C library can find modules without a lock.
 pub(crate) fn asks_without_lock() -> bool {
     FIND_OBJECT.is_known()
 }
 
-/// The mark of the module at `pc`, nothing where there is none. `None` where the C library cannot be asked without a lock.
+/// The mark of the module at `pc`; the inner `None` means that there is no module. `None` if the C library cannot find
+/// modules without a lock.
 pub(crate) fn mark_at(pc: u64) -> Option<Option<Mark>> {
     FIND_OBJECT.at(pc as usize)
 }
 
-/// A module as the loader has it, copied.
+/// A copy of the loader's description of a module.
 #[derive(Debug)]
 pub(crate) struct Copied {
     pub(crate) mark: Mark,
@@ -106,8 +109,9 @@ pub(crate) struct Copied {
     pub(crate) headers: Vec<libc::Elf64_Phdr>,
 }
 
-/// The module at `pc`, without a lock; nothing where there is none. `None` where it cannot be found so. Another thread may unload
-/// it meanwhile: so the kernel copies what belongs to it.
+/// Finds the module at `pc` without a lock and copies its description; the inner `None` means that there is no module.
+/// `None` if modules cannot be found without a lock. Another thread may unload the module meanwhile, so the kernel
+/// copies the memory.
 pub(crate) fn copy_at(pc: u64) -> Option<Option<Copied>> {
     const MAX_NAME: usize = 4096;
     let Some(mark) = FIND_OBJECT.at(pc as usize)? else {
@@ -133,25 +137,26 @@ fn copied_words<const N: usize>(address: usize) -> Option<[usize; N]> {
     memory::copy(address, bytes).then_some(words)
 }
 
-/// By which a module that calls is told from one that was in its place before and may have had the same mark: the beginning of its build id,
-/// and its name.
+/// Distinguishes a module that calls from an earlier module at the same address, which may have had the same mark: by
+/// the start of its build id, and by its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
-    /// From the beginning of the module, within its first page.
+    /// Offset of the build id in the module, within its first page.
     id_at: usize,
     id: u64,
     name: [u64; Identity::NAME_WORDS],
-    /// How many words of the name there are, and the bits of the last one that count.
+    /// Number of words of the name, and a mask of the bits that count in the last word.
     words: usize,
     last: u64,
 }
 
 impl Identity {
-    /// Longer names are compared otherwise.
+    /// Maximum number of words of a name; longer names are compared in another way.
     const NAME_WORDS: usize = 12;
     const WORD: usize = size_of::<u64>();
 
-    /// That of a module, whose build id lies there; `None` where it has none, or it lies elsewhere than usual.
+    /// The identity of a module with this build id; `None` if the module has no build id, or has it in an unusual
+    /// place.
     pub(crate) fn of(module: &Calling, build_id: &'static [u8]) -> Option<Identity> {
         let id = u64::from_ne_bytes(*build_id.first_chunk()?);
         let id_at = (build_id.as_ptr() as usize).checked_sub(module.mark.start)?;
@@ -166,14 +171,14 @@ impl Identity {
             whole[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_ne_bytes(whole);
         }
-        // With the zero behind the name.
+        // Including the zero after the name.
         let bits = (name.len() % Identity::WORD + 1) * 8;
         let last = u64::MAX >> (64 - bits);
         let last = if cfg!(target_endian = "little") { last } else { last << (64 - bits) };
         is_usual.then_some(Identity { id_at, id, name: copy, words, last })
     }
 
-    /// Whether the module of this mark has it.
+    /// Whether the module with this mark has this identity.
     ///
     /// # Safety
     /// The module is loaded.
@@ -184,8 +189,8 @@ impl Identity {
         let name = unsafe { (*(mark.link_map as *const LinkMap)).name }.cast::<u64>();
         let last = self.words - 1;
         let is_same = |place: usize| {
-            // SAFETY: a C string. The words before this one are the same, so that they have no zero: the string reaches into this word, no
-            // part of which lies in another page, as it is aligned.
+            // SAFETY: a C string. The previous words are equal and contain no zero, so the string reaches into this
+            // word, which is aligned and thus within one page.
             let word = unsafe { name.wrapping_add(place).read() };
             (word ^ self.name[place]) & if place == last { self.last } else { u64::MAX } == 0
         };
@@ -193,10 +198,10 @@ impl Identity {
     }
 }
 
-/// No processor's pages have less.
+/// The smallest page size of all supported CPUs.
 const PAGE: usize = 4096;
 
-/// A module that calls, so that it stays loaded: what [`Copied`] has, where it lies.
+/// A module that is calling, and therefore stays loaded: like [`Copied`], but borrowed.
 #[derive(Debug)]
 pub(crate) struct Calling {
     pub(crate) mark: Mark,
@@ -205,7 +210,7 @@ pub(crate) struct Calling {
     pub(crate) headers: &'static [libc::Elf64_Phdr],
 }
 
-/// The module at `pc`; `None` where there is none, or it cannot be found without a lock.
+/// The module at `pc`; `None` if there is none, or it cannot be found without a lock.
 ///
 /// # Safety
 /// The code at `pc` stays loaded for as long as the result is used.
@@ -220,13 +225,13 @@ pub(crate) unsafe fn calling_at(pc: u64) -> Option<Calling> {
     };
     let headers = match name.is_empty() {
         true => headers_of_program(),
-        // SAFETY: its memory begins there, and stays by the caller's promise.
+        // SAFETY: the module's memory starts there, and stays valid by the caller's promise.
         false => unsafe { headers_in_memory(mark.start as *const u8) },
     }?;
     Some(Calling { mark, load_address: addr as u64, name, headers })
 }
 
-/// The program headers of the program, as the kernel has passed them.
+/// The program headers of the program, as passed by the kernel.
 fn headers_of_program() -> Option<&'static [libc::Elf64_Phdr]> {
     // SAFETY: only reads what the kernel has passed.
     let [first, count, bytes] =
@@ -236,10 +241,10 @@ fn headers_of_program() -> Option<&'static [libc::Elf64_Phdr]> {
     is_usual.then(|| unsafe { std::slice::from_raw_parts(first as *const libc::Elf64_Phdr, count) })
 }
 
-/// The program headers behind the ELF header of a module, where they lie in its first page; else `None`.
+/// The program headers of a module, if they are in its first page; else `None`.
 ///
 /// # Safety
-/// The first page of a loaded module's memory is there.
+/// The first page of the module is mapped.
 unsafe fn headers_in_memory(start: *const u8) -> Option<&'static [libc::Elf64_Phdr]> {
     // SAFETY: by this function's contract.
     let (first, count) = place_of_headers(unsafe { &*start.cast() })?;
@@ -247,7 +252,7 @@ unsafe fn headers_in_memory(start: *const u8) -> Option<&'static [libc::Elf64_Ph
     Some(unsafe { std::slice::from_raw_parts(start.add(first).cast(), count) })
 }
 
-/// The same, copied from a module that may be gone.
+/// Like [`headers_in_memory`], copied from a module that may have been unloaded.
 fn copied_headers(start: usize) -> Option<Vec<libc::Elf64_Phdr>> {
     const WORDS: usize = size_of::<libc::Elf64_Ehdr>() / size_of::<usize>();
     let header = copied_words::<WORDS>(start)?;
@@ -259,11 +264,11 @@ fn copied_headers(start: usize) -> Option<Vec<libc::Elf64_Phdr>> {
         return None;
     }
     let headers = bytes.chunks_exact(size_of::<libc::Elf64_Phdr>());
-    // SAFETY: as many bytes as a header has, each of whose fields may have any value.
+    // SAFETY: as many bytes as a header has; any value is valid for its fields.
     Some(headers.map(|bytes| unsafe { bytes.as_ptr().cast::<libc::Elf64_Phdr>().read_unaligned() }).collect())
 }
 
-/// Where the program headers lie behind the ELF header, and how many there are, if they are of the usual kind.
+/// Offset and number of the program headers, if the ELF header is of the usual kind.
 fn place_of_headers(header: &libc::Elf64_Ehdr) -> Option<(usize, usize)> {
     let is_usual = header.e_ident.starts_with(b"\x7fELF")
         && usize::from(header.e_phentsize) == size_of::<libc::Elf64_Phdr>();
@@ -273,16 +278,16 @@ fn place_of_headers(header: &libc::Elf64_Ehdr) -> Option<(usize, usize)> {
     (is_usual && is_here).then_some((first, count))
 }
 
-/// A library, or the program.
+/// A library or the program, as found by its address.
 struct Found {
-    /// Which one it is: an address that no other module has. Where its memory begins would not do: glibc gives the parts of a
-    /// program that has holes between them one by one.
+    /// Identifies the module: an address that no other module has. The start of its memory would not do, because glibc
+    /// reports the parts of a program with holes in between separately.
     module: usize,
-    /// As the loader names it; empty for the program.
+    /// The loader's name; empty for the program.
     name: Vec<u8>,
 }
 
-/// The library that holds `address`. It asks without a lock where it can.
+/// The module that contains `address`, found without a lock if possible.
 fn at(address: *const c_void) -> Option<Found> {
     if let Some(mark) = FIND_OBJECT.at(address as usize) {
         let link_map = mark?.link_map as *const LinkMap;
@@ -311,7 +316,7 @@ fn at(address: *const c_void) -> Option<Found> {
     found
 }
 
-/// A name that the loader has for a module.
+/// A copy of the loader's name of a module.
 fn copied(name: *const c_char) -> Vec<u8> {
     match name.is_null() {
         true => Vec::new(),
@@ -320,8 +325,8 @@ fn copied(name: *const c_char) -> Vec<u8> {
     }
 }
 
-/// Whether a module besides this library defines the symbol, or may do so: it has no table of symbols. False where the loader cannot
-/// be asked.
+/// Whether another module than this library defines the symbol, or may define it because it has no symbol table. False
+/// if the loader's lock is unavailable.
 pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
     let mut found = false;
     each_module(|info, headers| {
@@ -336,12 +341,12 @@ pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
     found
 }
 
-/// Which library, or the program, holds `address`: to be compared with another one only.
+/// Identifies the module that contains `address`, for comparison only.
 pub(crate) fn module_of(address: *const c_void) -> Option<usize> {
     at(address).map(|found| found.module)
 }
 
-/// The library that holds `address`, as the loader names it; the program by its path.
+/// The loader's name of the library that contains `address`; for the program, its path.
 pub(crate) fn library_of(address: *const c_void) -> Option<String> {
     let found = at(address)?;
     if found.name.is_empty() {

@@ -1,4 +1,4 @@
-//! The operating system as the tracer uses it. Nothing in this folder uses another part of the crate.
+//! Operating system interfaces used by the tracer. These modules use no other part of the crate.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -7,18 +7,18 @@
 //! | [`time::clock`] | the time of an event; it is on the hot path |
 //! | [`threads::thread_word`] | a word for each thread; it is on the hot path |
 //! | [`threads::containment`] | keeps panics, cancellation and changes of `errno` from the program |
-//! | [`panics`] | says a panic in one line |
+//! | [`panics`] | reports a panic in one line |
 //! | [`unwatched`] | keeps sanitizers of the program from checking the tracer |
 //! | [`log`] | one line on stderr |
 //! | [`files::protected_fd`] | files whose descriptors the program may close |
-//! | [`threads::helper_thread`] | the tracer's own threads, which may have to begin and end under the loader's lock |
-//! | [`loader`] | which library holds an address, without the loader's lock |
-//! | [`forks`] | no thread of ours is in the loader while another one forks |
-//! | [`threads::stack`] | a stack of our own, for threads that have a small one |
+//! | [`threads::helper_thread`] | the tracer's own threads, which may have to start and end while the loader's lock is held |
+//! | [`loader`] | finds the library at an address, without the loader's lock |
+//! | [`forks`] | keeps the tracer's threads out of the loader while another thread forks |
+//! | [`threads::stack`] | a separate stack, for threads that have a small one |
 //! | [`files::module_file`] | sends the files of modules to `omptrace record` |
-//! | [`emergency_alloc`] | memory where the program has none left |
-//! | [`time::usage`], [`perf`] | counts that the kernel and the processor keep of a thread |
-//! | [`time::timer`] | a timer on a thread's processor time, its signal, and the handler's stack |
+//! | [`emergency_alloc`] | memory for when the program has none left |
+//! | [`time::usage`], [`perf`] | per-thread counts of the kernel and the CPU |
+//! | [`time::timer`] | a timer on a thread's CPU time, its signal, and the handler's stack |
 //! | [`sanitizer`] | faults that `cargo xtask sanitize` plants |
 
 mod emergency_alloc;

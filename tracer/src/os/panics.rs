@@ -1,11 +1,12 @@
-//! Panics of the tracer, which it survives: each is said.
+//! Reports panics of the tracer, which the program survives.
 
 use std::panic;
 
 use crate::os::log::warning;
 
-/// Says a panic of the tracer in one line from now on. The standard library would write several, by a lock and memory that the
-/// program may hold or lack. The hook is that of this library's copy of the standard library: a program in Rust has its own.
+/// From now on, reports a panic of the tracer in one line. The standard library would print several lines, using a lock
+/// and memory that the program may hold or lack. The hook belongs to this library's copy of the standard library: a
+/// Rust program has its own.
 pub(crate) fn report_panics() {
     panic::set_hook(Box::new(|panic| {
         let text = panic.payload_as_str().unwrap_or("no message");

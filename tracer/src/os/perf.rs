@@ -1,9 +1,9 @@
-//! What perf_event_open(2) counts for one thread: the processor's counters, read without a system call (`rdpmc`), and a clock that
-//! sends signals.
+//! perf_event_open(2) for one thread: the CPU's counters, read without a system call (`rdpmc`), and a clock that sends
+//! signals.
 //!
-//! The kernel shows a page for each: which register of the processor counts now, and what was counted before it did. The page
-//! keeps the counter: its descriptor is closed at once, so that the program has none that it does not know. A forked child
-//! does not get the page. Only the clock keeps a descriptor.
+//! The kernel maps a page for each counter, which contains the CPU register that currently counts, and what was counted
+//! before. The page keeps the counter alive: the descriptor is closed at once, so that the program has no unknown
+//! descriptor. A forked child does not inherit the page. Only the clock keeps a descriptor.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -20,16 +20,16 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 /// `PERF_COUNT_SW_TASK_CLOCK`.
 const TASK_CLOCK: u64 = 1;
-/// `F_SETSIG` and `F_SETOWN_EX`, and who gets the signal: `F_OWNER_TID`.
+/// `F_SETSIG` and `F_SETOWN_EX`, with the signal's recipient `F_OWNER_TID`.
 const SET_SIGNAL: usize = 10;
 const SET_OWNER: usize = 15;
 const OWNER_IS_THREAD: i32 = 0;
 /// `PERF_EVENT_IOC_REFRESH` and `PERF_EVENT_IOC_ID`.
 const REFRESH: usize = 0x2402;
 const ID: usize = 0x8008_2407;
-/// Not before [`REFRESH`].
+/// Bits of `perf_event_attr`'s flags. Disabled: does not count before [`REFRESH`].
 const DISABLED: u64 = 1;
-/// Bits of `perf_event_attr`'s flags. Pinned: an error rather than half of the time.
+/// Pinned: fail rather than count only part of the time.
 const PINNED: u64 = 1 << 2;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
@@ -38,7 +38,7 @@ const CLOSE_ON_EXEC: usize = 1 << 3;
 const THIS_THREAD: usize = 0;
 const ANY_PROCESSOR: usize = usize::MAX;
 const NO_GROUP: usize = usize::MAX;
-/// Times that a page is read again which changes meanwhile: when the thread loses its processor in between.
+/// Maximum number of attempts to read a page that changes during the reading, because the thread is preempted.
 #[cfg(target_arch = "x86_64")]
 const ATTEMPTS: u32 = 8;
 
@@ -58,7 +58,7 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// In user mode.
+    /// Attributes for counting in user mode.
     fn of(r#type: u32, config: u64) -> Attributes {
         Attributes {
             r#type,
@@ -74,7 +74,7 @@ impl Attributes {
         }
     }
 
-    /// Begins to count for the calling thread.
+    /// Starts counting for the calling thread.
     fn open(&self) -> io::Result<OwnedFd> {
         let arguments =
             [std::ptr::from_ref(self).addr(), THIS_THREAD, ANY_PROCESSOR, NO_GROUP, CLOSE_ON_EXEC];
@@ -84,7 +84,7 @@ impl Attributes {
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
     }
 
-    /// Begins to count for the calling thread, and keeps no descriptor. Returns the page.
+    /// Starts counting for the calling thread without keeping a descriptor. Returns the page's address.
     fn map(&self) -> io::Result<usize> {
         let descriptor = self.open()?;
         let arguments = [
@@ -102,19 +102,19 @@ impl Attributes {
     }
 }
 
-/// Gives a page back, and ends what it is of.
+/// Unmaps a page, which ends its counter.
 fn unmap(page: usize) {
     if page != 0 {
-        // SAFETY: mapped by `Attributes::map`; who ends a counter does not read it any more.
+        // SAFETY: mapped by `Attributes::map`; an ended counter is no longer read.
         let _ = unsafe { system_call::call(libc::SYS_munmap, [page, system::page_bytes()]) };
     }
 }
 
-/// A clock of a thread's processor time in user mode, which sends the thread a signal and halts until [`Ticker::go_on`].
+/// A clock of a thread's CPU time in user mode, which sends the thread a signal and stops until [`Ticker::go_on`].
 ///
-/// Without the halt, signals of a thread that blocks them would fill its user's queue. Then the kernel sends SIGIO instead, which
-/// ends programs. To go on needs a descriptor. It has a high number, as all of ours, and is used only where it still is the
-/// clock's.
+/// If it did not stop, signals to a thread that blocks them would fill the user's signal queue. The kernel would then
+/// send SIGIO, which kills programs. Continuing needs a descriptor. It has a high number, like all of ours, and is used
+/// only while it still belongs to the clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticker {
     descriptor: i32,
@@ -122,7 +122,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Sends `signal`, as of a file (`POLL_IN` to `POLL_HUP`), after `period_ns` of the calling thread.
+    /// Sends `signal` like for a file (`POLL_IN` to `POLL_HUP`), after `period_ns` of the calling thread's CPU time.
     ///
     /// # Errors
     /// The system's error.
@@ -158,17 +158,17 @@ impl Ticker {
         }
     }
 
-    /// Its descriptor and what the kernel calls it, for [`Ticker::of`].
+    /// The descriptor and the kernel's id of the event, for [`Ticker::of`].
     pub(crate) fn parts(self) -> (i32, u64) {
         (self.descriptor, self.id)
     }
 
-    /// The one of these parts.
+    /// The clock with these parts.
     pub(crate) fn of((descriptor, id): (i32, u64)) -> Ticker {
         Ticker { descriptor, id }
     }
 
-    /// After a signal, in a handler too: another one after the next period. False where the program has closed the clock.
+    /// Starts the next period after a signal; may be called in the handler. False if the program has closed the clock.
     pub(crate) fn go_on(self) -> bool {
         const ONCE: usize = 1;
         let arguments = [self.descriptor as usize, REFRESH, ONCE];
@@ -180,7 +180,7 @@ impl Ticker {
         id_of(self.descriptor).is_ok_and(|id| id == self.id)
     }
 
-    /// Ends it. A signal that was sent may be delivered later.
+    /// Ends the clock. A signal that was already sent may be delivered later.
     pub(crate) fn end(self) {
         if self.is_there() {
             // SAFETY: our own, which nobody else closes.
@@ -189,7 +189,7 @@ impl Ticker {
     }
 }
 
-/// What the kernel calls the event of a descriptor.
+/// The kernel's id of a descriptor's event.
 fn id_of(descriptor: i32) -> io::Result<u64> {
     let mut id: u64 = 0;
     let arguments = [descriptor as usize, ID, &raw mut id as usize];
@@ -198,7 +198,7 @@ fn id_of(descriptor: i32) -> io::Result<u64> {
     Ok(id)
 }
 
-/// The begin of `perf_event_mmap_page`.
+/// The start of `perf_event_mmap_page`.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -214,22 +214,22 @@ struct Page {
     width: u16,
 }
 
-/// In `capabilities`: a program may read the register itself.
+/// Bit of `capabilities`: user space may read the register.
 #[cfg(target_arch = "x86_64")]
 const MAY_READ: u64 = 1 << 2;
 
-/// A counter of one thread: its page. Zero is none.
+/// A counter of one thread, as its page's address; 0 for none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter(usize);
 
-/// Why a counter cannot be had.
+/// Why a counter is unavailable.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The system's error.
     System(io::Error),
-    /// The system has it, and does not let programs read it by themselves.
+    /// The kernel has the counter, but does not allow reading it in user space.
     NotReadable,
-    /// Others have all registers of the processor.
+    /// All of the CPU's registers are in use.
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "no register is read there"))]
     Busy,
 }
@@ -238,10 +238,10 @@ impl Counter {
     /// No counter.
     pub(crate) const NONE: Counter = Counter(0);
 
-    /// Counts for the calling thread, in user mode, what the number means (`PERF_COUNT_HW_...`).
+    /// Counts the event `number` (`PERF_COUNT_HW_...`) for the calling thread in user mode.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the counter is unavailable.
     pub(crate) fn on_this_thread(number: u64) -> Result<Counter, Refusal> {
         let mut attributes = Attributes::of(HARDWARE, number);
         attributes.flags |= PINNED;
@@ -270,7 +270,7 @@ impl Counter {
         Err(Refusal::NotReadable)
     }
 
-    /// Its value, on its thread; `None` where it does not count now, or has not all the time.
+    /// The counter's value, read on its thread; `None` if it does not count now, or has not counted all the time.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn value(self) -> Option<u64> {
@@ -291,7 +291,7 @@ impl Counter {
         None
     }
 
-    /// None on other processors.
+    /// Always `None` on other CPU architectures.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn value(self) -> Option<u64> {
         None
@@ -307,7 +307,7 @@ impl Counter {
         page
     }
 
-    /// Ends it.
+    /// Ends the counter.
     pub(crate) fn end(self) {
         unmap(self.0);
     }
@@ -315,7 +315,7 @@ impl Counter {
 
 #[cfg(target_arch = "x86_64")]
 impl Page {
-    /// The count, where the register has this value: it has `width` bits, the highest of which is the sign.
+    /// The count for this value of the register, which has `width` bits, including the sign.
     #[inline]
     fn value(&self, register: u64) -> u64 {
         let unused = 64_u32.saturating_sub(self.width.into()).min(63);
@@ -324,12 +324,12 @@ impl Page {
     }
 }
 
-/// The register `number` of the processor's counters.
+/// Reads counter register `number` of the CPU.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_register(number: u32) -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: reads a register, which the kernel lets programs read that have a page which says so.
+    // SAFETY: reads a register, which the kernel permits for programs with a page that says so.
     unsafe {
         core::arch::asm!("rdpmc", in("ecx") number, out("eax") low, out("edx") high,
             options(nomem, nostack, preserves_flags));
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn a_register_adds_to_what_was_counted_before() {
         assert_eq!(page(1000, 48).value(7), 1007);
-        // The kernel lets registers begin below zero, and counts that in.
+        // The kernel lets registers start below zero, and accounts for that.
         let begin = 0xffff_8000_0000_u64;
         assert_eq!(page(0x8000_0000 + 3, 48).value(begin + 5), 8);
         assert_eq!(page(3, 64).value(4), 7);

@@ -1,12 +1,13 @@
-//! Additions to the build of `cargo xtask sanitize`: facts that ThreadSanitizer must know, and mistakes that must be found.
+//! Additions for the build of `cargo xtask sanitize`: facts that ThreadSanitizer must know, and planted bugs that must
+//! be detected.
 //!
-//! | cfg | what it does |
+//! | cfg | effect |
 //! | --- | --- |
-//! | `omptrace_thread_sanitizer` | informs ThreadSanitizer of what it does not see: what the standard library's locks order, and the kernel |
+//! | `omptrace_thread_sanitizer` | informs ThreadSanitizer of the orderings that it does not see: those of the standard library's locks and of the kernel |
 //! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::chunk_header`]) |
-//! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
+//! | `omptrace_planted = "fault"` | reads freed memory ([`plant_fault`]) |
 
-/// Makes all that was done before visible to the thread that calls [`acquire`] of this `place` afterwards.
+/// Makes everything done so far visible to a thread that later calls [`acquire`] with the same `place`.
 pub(crate) fn release<T>(place: &T) {
     #[cfg(omptrace_thread_sanitizer)]
     // SAFETY: the address is only a name.
@@ -16,7 +17,7 @@ pub(crate) fn release<T>(place: &T) {
     let _ = place;
 }
 
-/// Makes the thread see all that was done before the last [`release`] of this `place`.
+/// Makes everything done before the last [`release`] with the same `place` visible to this thread.
 pub(crate) fn acquire<T>(place: &T) {
     #[cfg(omptrace_thread_sanitizer)]
     // SAFETY: as above.
@@ -26,19 +27,19 @@ pub(crate) fn acquire<T>(place: &T) {
     let _ = place;
 }
 
-// Of ThreadSanitizer's runtime (compiler-rt, `tsan_interface.h`).
+// Functions of ThreadSanitizer's runtime (compiler-rt, `tsan_interface.h`).
 #[cfg(omptrace_thread_sanitizer)]
 unsafe extern "C" {
     fn __tsan_acquire(place: *const std::ffi::c_void);
     fn __tsan_release(place: *const std::ffi::c_void);
 }
 
-/// A mistake, where one is planted.
+/// Accesses freed memory if that fault is planted.
 pub(crate) fn plant_fault() {
     #[cfg(omptrace_planted = "fault")]
     {
         let given_back = Box::into_raw(Box::new(0_u8));
-        // SAFETY: none; memcheck must say so.
+        // SAFETY: none; memcheck must report it.
         let _ = unsafe {
             drop(Box::from_raw(given_back));
             given_back.read_volatile()

@@ -1,5 +1,5 @@
-//! The system's functions that the tracer uses, each wrapped once. All that it does after its start goes to the kernel
-//! directly: see [`interpose::system_call`].
+//! The system functions that the tracer uses, each wrapped once. After its start, the tracer calls the kernel directly:
+//! see [`interpose::system_call`].
 
 use std::ffi::{CStr, CString, c_int};
 use std::io::{self, IoSlice};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use interpose::system_call;
 use omptrace_trace_format::lock::Purpose;
 
-/// Creates `path` for the user alone; it must not exist, and a link is never followed.
+/// Creates `path` for the user alone. It must not exist; links are not followed.
 ///
 /// # Errors
 /// The system's error.
@@ -20,7 +20,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<OwnedFd> {
     open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)
 }
 
-/// Opens the file at `path`, which is there, and is none that makes the caller wait.
+/// Opens the existing file at `path` without waiting.
 ///
 /// # Errors
 /// The system's error.
@@ -28,7 +28,7 @@ pub(crate) fn open_existing(path: &Path) -> io::Result<OwnedFd> {
     open(path, libc::O_RDWR | libc::O_NONBLOCK)
 }
 
-/// The first bytes of a file of the kernel's, as many as fit.
+/// Reads the start of a kernel file, as many bytes as fit into `buffer`.
 ///
 /// # Errors
 /// The system's error.
@@ -58,11 +58,11 @@ fn open(path: &Path, flags: c_int) -> io::Result<OwnedFd> {
 
 /// Closes a descriptor.
 pub(crate) fn close(file: OwnedFd) {
-    // SAFETY: our own, and not used any more. What Linux says besides, it closes it.
+    // SAFETY: our own, and no longer used. Linux closes the descriptor even if it returns an error.
     let _ = unsafe { system_call::call(libc::SYS_close, [file.into_raw_fd() as usize]) };
 }
 
-/// Removes the file's name. One that is gone already is as good.
+/// Removes the file's name. It may already be gone.
 pub(crate) fn remove(path: &Path) {
     if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
         let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0];
@@ -75,7 +75,7 @@ fn number(file: BorrowedFd<'_>) -> usize {
     file.as_raw_fd() as usize
 }
 
-/// A limit of the process; the largest number is none.
+/// A resource limit of the process; `u64::MAX` if unlimited.
 fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = [0_u64; 2];
     let arguments = [0, resource as usize, 0, limit.as_mut_ptr() as usize];
@@ -86,26 +86,27 @@ fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     }
 }
 
-/// The most address space that the process may have.
+/// The process's limit on address space, in bytes.
 pub(crate) fn address_space_limit() -> u64 {
     limit(libc::RLIMIT_AS)
 }
 
-/// Beyond the largest file that the process may write the kernel kills it by SIGXFSZ.
+/// Fails if a write up to `end` would exceed the process's limit on file sizes, for which the kernel would kill it with
+/// SIGXFSZ.
 fn check_file_size(end: u64) -> io::Result<()> {
     if end > limit(libc::RLIMIT_FSIZE) { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
-/// The most parts of [`write_all_at`].
+/// Maximum number of parts for [`write_all_at`].
 const MAX_PARTS: usize = 4;
 
 /// Writes all of `parts` at `offset`.
 ///
 /// # Errors
-/// The system's error; `EFBIG` before the process's limit on file sizes would kill it.
+/// The system's error; `EFBIG` if the process's limit on file sizes would be exceeded.
 pub(crate) fn write_all_at(file: BorrowedFd<'_>, parts: &[&[u8]], mut offset: u64) -> io::Result<()> {
     check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
-    // Not on the heap: the program may have used all memory up.
+    // Not on the heap: the program may have used up all memory.
     let mut slices = [IoSlice::new(&[]); MAX_PARTS];
     let mut slices = &mut slices[..parts.len()];
     for (slice, part) in slices.iter_mut().zip(parts) {
@@ -129,8 +130,8 @@ pub(crate) fn write_all_at(file: BorrowedFd<'_>, parts: &[&[u8]], mut offset: u6
     Ok(())
 }
 
-/// The upper half of a number that the kernel wants in two registers. Where one register holds all of it, the kernel looks
-/// at the first one only.
+/// The upper half of a number that the kernel expects in two registers. If one register holds all of it, the kernel
+/// ignores the second.
 fn high_half(number: u64) -> usize {
     match usize::BITS {
         64 => 0,
@@ -141,12 +142,12 @@ fn high_half(number: u64) -> usize {
 /// Reserves space on the disk.
 ///
 /// # Errors
-/// `ENOSPC`, `EDQUOT`; `EFBIG` before the process's limit on file sizes would kill it.
+/// `ENOSPC`, `EDQUOT`; `EFBIG` if the process's limit on file sizes would be exceeded.
 pub(crate) fn reserve(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     check_file_size(offset + len)?;
     loop {
         match allocate(file, 0, offset, len) {
-            // tmpfs stops at a signal, and undoes what it did.
+            // A signal interrupts tmpfs, which then undoes its work.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 return write_zeros(file, offset, len);
@@ -156,8 +157,8 @@ pub(crate) fn reserve(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
     }
 }
 
-/// Reserves space where the file system has no call for that: nothing is there yet. Not a part of its caller, which would always have
-/// the zeros on the stack.
+/// Reserves space by writing zeros, if the file system has no call for that; there must be no data yet. Not inlined,
+/// because the zeros would be on the caller's stack in any case.
 #[cold]
 #[inline(never)]
 fn write_zeros(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
@@ -177,7 +178,7 @@ fn allocate(file: BorrowedFd<'_>, mode: c_int, offset: u64, len: u64) -> io::Res
     unsafe { system_call::call(libc::SYS_fallocate, arguments) }.map(drop)
 }
 
-/// Reserves space on the disk beyond the file's end.
+/// Reserves disk space after the end of the file.
 ///
 /// # Errors
 /// The system's error: not every file system can.
@@ -186,8 +187,8 @@ pub(crate) fn reserve_without_growing(file: BorrowedFd<'_>, offset: u64, len: u6
     allocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
 }
 
-/// Returns true where a page of the file that was written once may find no space the second time. The kind of file system
-/// decides: Btrfs and bcachefs copy on write, NILFS refuses on a disk that is nearly full.
+/// Whether overwriting a page of the file may fail for lack of space, which depends on the file system: Btrfs and
+/// bcachefs copy on write, NILFS refuses if the disk is almost full.
 ///
 /// # Errors
 /// The system's error.
@@ -200,7 +201,7 @@ pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(matches!(found.f_type, libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC))
 }
 
-/// Ends the file at `len`, which gives back what is reserved beyond.
+/// Truncates the file to `len` bytes, which also frees the space reserved after that.
 ///
 /// # Errors
 /// The system's error.
@@ -209,7 +210,7 @@ pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
     unsafe { system_call::call(libc::SYS_ftruncate, [number(file), len as usize]) }.map(drop)
 }
 
-/// Gives back the space of `len` bytes from `offset` on, which read as zeros from then on.
+/// Frees the space of `len` bytes at `offset`, which read as zeros from then on.
 ///
 /// # Errors
 /// The system's error: not every file system can.
@@ -218,8 +219,8 @@ pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::
     allocate(file, mode, offset as u64, len as u64)
 }
 
-/// Maps `len` bytes of the file from `offset` on, also those that it does not have yet, for the life of the process. None
-/// may be touched before [`open_memory`].
+/// Maps `len` bytes of the file at `offset`, including those after its end, until the process ends. The memory must not
+/// be accessed before [`open_memory`].
 ///
 /// # Errors
 /// The system's error.
@@ -227,14 +228,14 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, offset: usize, len: usize) -> io:
     let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
     let (begin, bytes) = pages_of(offset, len, page_bytes());
     let base = map(bytes, access, flags, Some((file, begin)))?;
-    // A core dump has no use for it. Failure costs disk space, no more.
+    // A core dump does not need it. Failure costs only disk space.
     // SAFETY: the range was just mapped.
     let _ = unsafe { advise(base, bytes, libc::MADV_DONTDUMP) };
     // SAFETY: within the mapping.
     Ok(unsafe { base.add(offset - begin) })
 }
 
-/// A new mapping at an address of the kernel's choice, of a file from some offset on, or of zeros.
+/// A new mapping of a part of a file, or of zeros, at an address chosen by the kernel.
 fn map(
     len: usize,
     access: c_int,
@@ -242,7 +243,7 @@ fn map(
     file: Option<(BorrowedFd<'_>, usize)>,
 ) -> io::Result<*mut u8> {
     let (file, offset) = file.map_or((usize::MAX, 0), |(file, offset)| (number(file), offset));
-    // ThreadSanitizer must see it.
+    // ThreadSanitizer must see the mapping.
     #[cfg(any(omptrace_thread_sanitizer, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         let none = std::ptr::null_mut();
@@ -265,14 +266,15 @@ fn map(
 /// `madvise(2)`.
 ///
 /// # Safety
-/// Nobody relies on what the advice takes away.
+/// The memory's content that the advice may drop is no longer needed.
 unsafe fn advise(base: *mut u8, len: usize, advice: c_int) -> io::Result<()> {
     let arguments = [base.expose_provenance(), len, advice as usize];
     // SAFETY: the caller's contract.
     unsafe { system_call::call(libc::SYS_madvise, arguments) }.map(drop)
 }
 
-/// Maps a page of the file, which keeps the file's description open; nobody can touch it, and no child of fork gets it.
+/// Maps a page of the file, which keeps the open file description alive. The page is not accessible, and a forked child
+/// does not inherit it.
 ///
 /// # Errors
 /// The system's error.
@@ -280,12 +282,12 @@ pub(crate) fn map_pin(file: BorrowedFd<'_>) -> io::Result<*mut u8> {
     let (access, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_NORESERVE);
     let len = page_bytes();
     let page = map(len, access, flags, Some((file, 0)))?;
-    // SAFETY: the page was just mapped. Failure gives it to children, no more.
+    // SAFETY: the page was just mapped. If this fails, children inherit the page, which is harmless.
     let _ = unsafe { advise(page, len, libc::MADV_DONTFORK) };
     Ok(page)
 }
 
-/// Gives a lock of the file back: [`omptrace_trace_format::lock::give_back`], where no function may be called any more.
+/// Releases a lock of the file like [`omptrace_trace_format::lock::give_back`], but without calling library functions.
 pub(crate) fn give_lock_back(file: BorrowedFd<'_>, purpose: Purpose) {
     let lock = libc::flock {
         l_type: libc::F_UNLCK as libc::c_short,
@@ -300,13 +302,14 @@ pub(crate) fn give_lock_back(file: BorrowedFd<'_>, purpose: Purpose) {
     let _ = unsafe { system_call::call(libc::SYS_fcntl, arguments) };
 }
 
-/// Gives the page of [`map_pin`] back.
+/// Unmaps the page of [`map_pin`].
 pub(crate) fn unmap_pin(page: *mut u8) {
     // SAFETY: made by `map_pin`, and touched by nobody.
     let _ = unsafe { system_call::call(libc::SYS_munmap, [page.addr(), page_bytes()]) };
 }
 
-/// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
+/// Maps `len` bytes of zeroed private memory until the process ends. The memory must not be accessed before
+/// [`open_memory`].
 ///
 /// # Errors
 /// The system's error.
@@ -315,7 +318,7 @@ pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
     map(len, libc::PROT_NONE, flags, None)
 }
 
-/// Lets a part of a mapping be read and written, and what else is in its pages.
+/// Makes a part of a mapping readable and writable, extended to whole pages.
 ///
 /// # Errors
 /// The system's error: memory is short.
@@ -327,25 +330,25 @@ pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
     unsafe { system_call::call(libc::SYS_mprotect, arguments) }.map(drop)
 }
 
-/// `len` bytes from `begin` on, extended so that they begin at a page of `page` bytes. The kernel extends their end itself.
+/// Extends `len` bytes at `begin` to start at a page boundary. The kernel extends the end itself.
 fn pages_of(begin: usize, len: usize, page: usize) -> (usize, usize) {
     let before = begin % page;
     (begin - before, len + before)
 }
 
-/// Not 4 KiB everywhere: aarch64 has kernels with 16 and 64 KiB.
+/// The page size in bytes; aarch64 kernels may have 16 or 64 KiB pages.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no pointers.
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Gives the memory of a mapping back; it reads as zeros from then on, and may be written again.
+/// Frees the memory of a mapping; it reads as zeros from then on, and may be written again.
 pub(crate) fn forget_memory(base: *mut u8, len: usize) {
     // SAFETY: the caller's own private mapping; nobody relies on its content any more. Failure costs memory only.
     let _ = unsafe { advise(base, len, libc::MADV_DONTNEED) };
 }
 
-/// Puts private memory, of zeros, in the place of a part of a mapping, and of what else is in its pages.
+/// Replaces a part of a mapping, extended to whole pages, with zeroed private memory.
 pub(crate) fn detach_memory(base: *mut u8, len: usize) {
     let (begin, bytes) = pages_of(base.expose_provenance(), len, page_bytes());
     let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -355,16 +358,17 @@ pub(crate) fn detach_memory(base: *mut u8, len: usize) {
     let _ = unsafe { system_call::call(libc::SYS_mmap, arguments) };
 }
 
-/// True of a process that has more rights than the user who started it: a setuid program, or one with capabilities.
+/// Whether the process has more privileges than the user who started it, such as a setuid program or one with
+/// capabilities.
 pub(crate) fn has_more_rights_than_its_user() -> bool {
     // SAFETY: no pointers.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The identity of a file: its file system's device, and its number there.
+/// Identifies a file: device and inode number.
 pub(crate) type FileId = (u64, u64);
 
-/// Which file this is.
+/// The file behind the descriptor.
 ///
 /// # Errors
 /// The system's error: `EBADF` where the descriptor is closed.
@@ -372,7 +376,7 @@ pub(crate) fn file_id(file: BorrowedFd<'_>) -> io::Result<FileId> {
     status(file).map(|stat| (stat.st_dev, stat.st_ino))
 }
 
-/// Which file has this name; a link is one itself.
+/// The file with this name, without following links.
 ///
 /// # Errors
 /// The system's error.
@@ -383,10 +387,10 @@ pub(crate) fn file_id_of(path: &Path) -> io::Result<FileId> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// True where the file has a name, wherever that is.
+/// Whether the file has a name anywhere.
 ///
 /// # Errors
-/// As of [`file_id`].
+/// See [`file_id`].
 pub(crate) fn has_a_name(file: BorrowedFd<'_>) -> io::Result<bool> {
     status(file).map(|stat| stat.st_nlink > 0)
 }
@@ -414,14 +418,14 @@ fn status_of(folder: usize, path: &CStr, flags: c_int) -> io::Result<libc::stat>
     Ok(stat)
 }
 
-/// True while the process has this thread alone; false where that cannot be seen.
+/// Whether this is the process's only thread; false if unknown.
 pub(crate) fn has_one_thread() -> bool {
-    // Two links of a folder, and one of each folder in it.
+    // The link count is two for the directory itself, plus one for each directory in it.
     let found = status_of(libc::AT_FDCWD as usize, c"/proc/self/task", 0);
     found.is_ok_and(|found| found.st_nlink == 3)
 }
 
-/// A second descriptor of the file: the lowest that is free from `lowest` on.
+/// Duplicates the descriptor to the lowest free number that is at least `lowest`.
 ///
 /// # Errors
 /// The system's error: there is none within the process's limit.
@@ -434,35 +438,35 @@ pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<
     Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) })
 }
 
-/// Whether a descriptor has this number.
+/// Whether a descriptor with this number is open.
 pub(crate) fn is_open(number: RawFd) -> bool {
     // SAFETY: a plain system call, which changes nothing.
     unsafe { system_call::call(libc::SYS_fcntl, [number as usize, libc::F_GETFD as usize]) }.is_ok()
 }
 
-/// Zeroed private memory that a child of fork finds zeroed again.
+/// Maps zeroed private memory that is zeroed again in a forked child.
 ///
 /// # Errors
 /// The system's error.
 pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let base = map(len, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)?;
-    // Kernels before 4.14 refuse; then the fork handler alone protects the parent.
+    // Kernels before 4.14 refuse this; then only the fork handler protects the parent.
     // SAFETY: the range was just mapped.
     let _ = unsafe { advise(base, len, libc::MADV_WIPEONFORK) };
     Ok(base)
 }
 
-/// Zeroed private memory.
+/// Maps zeroed private memory.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn map_zeroed(len: usize) -> io::Result<*mut u8> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     map(len, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)
 }
 
-/// Gives back what [`map_zeroed`] or [`map_private`] made, and nobody uses.
+/// Unmaps memory of [`map_zeroed`] or [`map_private`] that is no longer used.
 pub(crate) fn unmap(memory: *mut u8, len: usize) {
     // SAFETY: the caller's own mapping.
     let _ = unsafe { system_call::call(libc::SYS_munmap, [memory.addr(), len]) };
@@ -474,13 +478,13 @@ pub(crate) fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets it.
+/// Sets the calling thread's `errno`.
 pub(crate) fn set_errno(value: c_int) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = value }
 }
 
-/// The C library's name of the calling thread, which it keeps in a forked child. Never 0.
+/// The C library's handle of the calling thread, which stays the same in a forked child. Never 0.
 pub(crate) fn thread_handle() -> usize {
     // SAFETY: no arguments.
     unsafe { libc::pthread_self() as usize }
@@ -492,7 +496,7 @@ pub(crate) fn thread_id() -> i32 {
     unsafe { system_call::call(libc::SYS_gettid, []) }.map_or(0, |id| id as i32)
 }
 
-/// False where the process has no thread of this id any more.
+/// Whether the process still has a thread with this id.
 pub(crate) fn is_thread_there(id: i32) -> bool {
     // SAFETY: a plain system call: 0 is no signal.
     let asked = unsafe { system_call::call(libc::SYS_tgkill, [process_id() as usize, id as usize, 0]) };
@@ -505,7 +509,7 @@ pub(crate) fn process_id() -> u32 {
     unsafe { system_call::call(libc::SYS_getpid, []) }.map_or(0, |id| id as u32)
 }
 
-/// The most descriptors that the process may have open: all have lower numbers.
+/// The process's limit on descriptors: all descriptors have lower numbers.
 pub(crate) fn descriptor_limit() -> u64 {
     limit(libc::RLIMIT_NOFILE)
 }
@@ -519,14 +523,14 @@ pub(crate) fn thread_name() -> Vec<u8> {
     name.iter().copied().take_while(|byte| *byte != 0).collect()
 }
 
-/// Names the calling thread; the kernel takes 15 bytes of it.
+/// Names the calling thread; the kernel keeps 15 bytes.
 pub(crate) fn name_thread(name: &CStr) {
     let arguments = [libc::PR_SET_NAME as usize, name.as_ptr() as usize];
     // SAFETY: a C string, of which the kernel reads at most 16 bytes.
     let _ = unsafe { system_call::call(libc::SYS_prctl, arguments) };
 }
 
-/// Which CPUs the process may use.
+/// The CPUs that the process may use.
 pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     // SAFETY: all zeros is a valid set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -536,21 +540,21 @@ pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     Some(set)
 }
 
-/// The unit in which `/proc` says when processes started; `None` where the system does not say.
+/// Clock ticks per second, the unit of process start times in `/proc`; `None` if unknown.
 pub(crate) fn clock_ticks_per_second() -> Option<u64> {
     // SAFETY: takes and gives numbers only.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|ticks| *ticks > 0)
 }
 
-/// How many processors are online; 0 where that is not known.
+/// Number of online CPUs; 0 if unknown.
 pub(crate) fn processors() -> u32 {
     // SAFETY: a plain call.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     u32::try_from(online).unwrap_or(0)
 }
 
-/// Lets the calling thread run on any of `cpus`: it inherited where its parent was bound.
+/// Lets the calling thread run on any of `cpus`, instead of those that it inherited from its parent.
 pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
     if let Some(cpus) = cpus {
         let arguments = [0, size_of_val(cpus), &raw const *cpus as usize];
@@ -559,7 +563,7 @@ pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
     }
 }
 
-/// Makes `thread` an ordinary one, or one that takes idle time only.
+/// Makes `thread` an ordinary one, or one that runs only in idle time.
 pub(crate) fn set_ordinary(thread: i32, ordinary: bool) {
     let policy = if ordinary { libc::SCHED_OTHER } else { libc::SCHED_IDLE };
     let parameters = libc::sched_param { sched_priority: 0 };
@@ -569,25 +573,25 @@ pub(crate) fn set_ordinary(thread: i32, ordinary: bool) {
     let _ = unsafe { system_call::call(libc::SYS_sched_setscheduler, arguments) };
 }
 
-/// Lets other threads run.
+/// Yields to other threads.
 pub(crate) fn yield_now() {
     // SAFETY: no arguments.
     let _ = unsafe { system_call::call(libc::SYS_sched_yield, []) };
 }
 
-/// A time for the kernel.
+/// A duration in the kernel's format.
 fn timespec(time: Duration) -> libc::timespec {
     libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos() as _ }
 }
 
-/// Sleeps, or less where a signal comes.
+/// Sleeps for `time`, or until a signal arrives.
 pub(crate) fn sleep(time: Duration) {
     let time = timespec(time);
     // SAFETY: a valid time; nobody asks what is left.
     let _ = unsafe { system_call::call(libc::SYS_nanosleep, [&raw const time as usize, 0]) };
 }
 
-/// Sleeps while `word` is `value`, until [`wake`], at most `most`; less for any reason.
+/// Sleeps while `word` is `value`, until [`wake`] or for at most `most`; may return early.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, most: Option<Duration>) {
     let most = most.map(timespec);
     let most = most.as_ref().map_or(0, |most| std::ptr::from_ref(most) as usize);
@@ -597,7 +601,7 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32, most: Option<Duration>) {
     let _ = unsafe { system_call::call(libc::SYS_futex, arguments) };
 }
 
-/// Wakes `threads` threads that [`wait_while`].
+/// Wakes up to `threads` threads that are in [`wait_while`].
 pub(crate) fn wake(word: &AtomicU32, threads: u32) {
     let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     let arguments = [word.as_ptr() as usize, operation, threads as usize];
@@ -605,19 +609,19 @@ pub(crate) fn wake(word: &AtomicU32, threads: u32) {
     let _ = unsafe { system_call::call(libc::SYS_futex, arguments) };
 }
 
-/// Signals, as the kernel has them: signal 1 is bit 0.
+/// A set of signals in the kernel's format: signal 1 is bit 0.
 pub(crate) type Signals = u64;
 
-/// Signals that are never kept from a thread. Those of the C libraries' own: glibc cancels threads by 32 and changes their
-/// user by 33, musl uses 34, too. A signal that an instruction causes kills the process where it is blocked. A sandbox
-/// answers system calls by SIGSYS; a debugger within the process steps by SIGTRAP.
+/// Signals that are never blocked. The C libraries' own: glibc uses 32 to cancel threads and 33 to change their user,
+/// musl also uses 34. A signal caused by an instruction kills the process if it is blocked: a sandbox answers system
+/// calls with SIGSYS, a debugger within the process steps with SIGTRAP.
 const NEVER_BLOCKED: Signals = bit(32) | bit(33) | bit(34) | bit(libc::SIGSYS) | bit(libc::SIGTRAP);
 
 const fn bit(signal: c_int) -> Signals {
     1 << (signal - 1)
 }
 
-/// Blocks these signals and no others; returns those that were blocked before.
+/// Blocks exactly these signals; returns those that were blocked before.
 fn block(signals: Signals) -> Signals {
     let mut before = 0;
     let arguments = [
@@ -631,7 +635,7 @@ fn block(signals: Signals) -> Signals {
     before
 }
 
-/// Runs `f` with all signals blocked on this thread, so that a thread it starts never gets any.
+/// Runs `f` with signals blocked on this thread, so that a thread started by it never receives any.
 pub(crate) fn without_signals<T>(f: impl FnOnce() -> T) -> T {
     let before = block(!NEVER_BLOCKED);
     let result = f();
@@ -639,8 +643,8 @@ pub(crate) fn without_signals<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Writes once to a descriptor that is not ours. A pipe that nobody reads any more, or a file that may not grow, does not
-/// kill the program.
+/// Writes once to a descriptor that is not ours. A pipe without a reader, or a file at its size limit, does not kill
+/// the program.
 ///
 /// # Errors
 /// The system's error.
@@ -660,7 +664,7 @@ pub(crate) fn write_without_signal(descriptor: RawFd, bytes: &[u8]) -> io::Resul
     })
 }
 
-/// Signals that wait for the calling thread to let them through.
+/// Signals that are pending for the calling thread.
 fn pending() -> Signals {
     let mut set: Signals = 0;
     let arguments = [&raw mut set as usize, size_of::<Signals>()];
@@ -669,7 +673,7 @@ fn pending() -> Signals {
     set
 }
 
-/// Takes a pending signal away.
+/// Removes a pending signal.
 fn take(signal: &c_int) {
     let (set, now) = (bit(*signal), timespec(Duration::ZERO));
     let arguments = [&raw const set as usize, 0, &raw const now as usize, size_of::<Signals>()];
@@ -677,7 +681,7 @@ fn take(signal: &c_int) {
     let _ = unsafe { system_call::call(libc::SYS_rt_sigtimedwait, arguments) };
 }
 
-/// Size and time of last modification (nanoseconds since 1970) of a file; zeros where it is gone.
+/// Size in bytes and modification time (nanoseconds since 1970) of a file; zeros if it does not exist.
 pub(crate) fn file_stamp(path: &[u8]) -> (u64, u64) {
     let Ok(path) = CString::new(path) else {
         return (0, 0);
@@ -688,7 +692,7 @@ pub(crate) fn file_stamp(path: &[u8]) -> (u64, u64) {
     }
 }
 
-/// One of the system's clocks, in nanoseconds.
+/// Reads a system clock, in nanoseconds.
 pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = timespec(Duration::ZERO);
     let arguments = [clock as usize, &raw mut time as usize];
@@ -706,7 +710,7 @@ pub(crate) fn host() -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// `path` made absolute, without looking at the file system's links.
+/// Makes `path` absolute without resolving links.
 pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -715,7 +719,7 @@ pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
 mod tests {
     use super::*;
 
-    /// The sizes that Linux has on aarch64.
+    /// The page sizes of Linux on aarch64.
     const PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
 
     #[test]

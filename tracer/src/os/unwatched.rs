@@ -1,26 +1,27 @@
-//! The sanitizers that the program was built with look away while the tracer works.
+//! Disables the sanitizers with which the program was built while the tracer works.
 //!
-//! They take the place of functions of the C library, and check who calls them by what instrumented code did before. The
-//! tracer is not instrumented. So MemorySanitizer takes each text that we wrote for uninitialized, and ends the program over
-//! it. ThreadSanitizer knows none of our orderings. LeakSanitizer follows no pointers in memory that we mapped ourselves, and
-//! reports what the C library and the runtime allocate for us, and we keep, as a leak of the program. Each has functions for code like ours. The loader finds them
-//! where the program has the sanitizer, and leaves null elsewhere.
+//! Sanitizers replace functions of the C library, and check their callers by what instrumented code did before. The
+//! tracer is not instrumented. So MemorySanitizer takes each text that the tracer wrote for uninitialized, and aborts
+//! the program. ThreadSanitizer does not see our memory orderings. LeakSanitizer does not follow pointers in memory
+//! that the tracer has mapped, and reports memory that the C library and the runtime allocated for the tracer as leaks
+//! of the program. Each sanitizer has functions to exempt code like ours. The loader finds them if the program has the
+//! sanitizer, and leaves null pointers otherwise.
 //!
-//! Calls nest, and belong to the thread. What the runtime allocates when we ask it something is not looked at either.
+//! Calls nest, and apply to the thread. Memory that the runtime allocates while the tracer queries it is exempt, too.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
 
-/// A sanitizer's function; `None` where the program has not that sanitizer. Those of ThreadSanitizer take the caller's file
-/// and line; the others take nothing.
+/// A sanitizer's function; `None` if the program does not have that sanitizer. ThreadSanitizer's functions take the
+/// caller's file and line; the others have no parameters.
 type Switch = Option<unsafe extern "C" fn(file: *const c_char, line: c_int)>;
 
-/// A function that begins the looking away, and the one that ends it.
+/// A function that starts an exemption, and the one that ends it.
 type Pair = [Switch; 2];
 
 const PAIRS: usize = 5;
 
-/// The table below, which the loader fills in. LeakSanitizer's functions are also AddressSanitizer's.
+/// The table below, filled in by the loader. LeakSanitizer's functions are also AddressSanitizer's.
 #[cfg(target_pointer_width = "64")]
 macro_rules! table {
     ($($name:literal)*) => {
@@ -52,7 +53,8 @@ unsafe extern "C" {
 
 #[cfg(target_pointer_width = "64")]
 fn table() -> [Pair; PAIRS] {
-    // SAFETY: the loader wrote it before any code of the library ran. The compiler takes it for constant zeros otherwise.
+    // SAFETY: the loader wrote it before any code of the library ran. Volatile, because the compiler would otherwise
+    // assume that it is zero.
     unsafe { (&raw const omptrace_sanitizers).read_volatile() }
 }
 
@@ -61,7 +63,7 @@ fn table() -> [Pair; PAIRS] {
     [[None; 2]; PAIRS]
 }
 
-/// While it lives, no sanitizer looks at the calling thread.
+/// While this value exists, no sanitizer checks the calling thread.
 #[derive(Debug)]
 pub(crate) struct Unwatched {
     pairs: [Pair; PAIRS],
@@ -76,7 +78,7 @@ impl Unwatched {
         };
         for [begin, _] in pairs {
             if let Some(begin) = begin {
-                // SAFETY: it counts, for this thread, and does not look at its arguments.
+                // SAFETY: it counts for this thread, and ignores its arguments.
                 unsafe { begin(null(), 0) };
             }
         }

@@ -1,8 +1,8 @@
-//! Whether a runtime may be collecting the dependences of a task that the thread created.
+//! Whether a runtime may be collecting the dependences of a task that this thread created.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the calling thread's runtime may be filling the array.
+/// Whether the runtime may be filling an array of dependences on this thread.
 #[derive(Debug)]
 pub(crate) struct Collecting(AtomicBool);
 
@@ -11,13 +11,14 @@ impl Collecting {
         Collecting(AtomicBool::new(false))
     }
 
-    /// The runtime may be collecting from now on.
+    /// From now on, the runtime may be collecting dependences.
     pub(crate) fn begin(&self) {
-        // SeqCst; pairs with `is_going_on`: either who asks sees this thread, or this thread sees what was stored before.
+        // SeqCst; pairs with `is_going_on`: either the caller of `is_going_on` sees this thread, or this thread sees
+        // what that caller has stored before.
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the thread's runtime may be collecting, asked by any thread.
+    /// Whether the runtime may be collecting dependences on this thread; called by any thread.
     pub(crate) fn is_going_on(&self) -> bool {
         // SeqCst; pairs with `begin`.
         self.0.load(Ordering::SeqCst)
@@ -25,7 +26,7 @@ impl Collecting {
 
     /// The runtime has called `dependences`, or the thread has ended.
     pub(crate) fn end(&self) {
-        // Release; pairs with `is_going_on`: the runtime has read the callback.
+        // Release; pairs with `is_going_on`: the runtime has already read the callback.
         self.0.store(false, Ordering::Release);
     }
 }

@@ -8,10 +8,10 @@ use omptrace_trace_format::event::Event;
 
 use crate::os::time::clock;
 
-/// The clocks before the first event that this process held back; null where it held none back.
+/// The clock pair before the first event that this process held back; null if there is none.
 static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Events of a child that is asleep, and the clocks before the first. All zeros is none.
+/// Events held back on a thread of a forked child, and the clock pair before the first. All zeros means no events.
 #[derive(Debug)]
 pub(crate) struct Held {
     events: Cell<*mut Vec<(u64, Event<'static>)>>,
@@ -35,7 +35,7 @@ impl Held {
         unsafe { &mut *self.events.get() }.push((clock::ticks(), event));
     }
 
-    /// The events with their times, and the clocks before the first; nothing is held after that.
+    /// Removes and returns the events with their times, and the clock pair before the first.
     pub(crate) fn take(&self) -> Option<(ClockPair, Vec<(u64, Event<'static>)>)> {
         let events = self.events.replace(std::ptr::null_mut());
         // SAFETY: made by `Box::into_raw` in `push`, and taken once.
@@ -43,24 +43,24 @@ impl Held {
     }
 }
 
-/// Notes the clocks of the first event that is held back; those of later threads are later.
+/// Stores the clock pair of the first event that the process held back; later calls have no effect.
 fn note_first(clock: ClockPair) {
     let clock = Box::into_raw(Box::new(clock));
     // Release; pairs with Acquire in `asleep_since`.
     let (success, failure) = (Ordering::Release, Ordering::Relaxed);
     if SINCE.compare_exchange(std::ptr::null_mut(), clock, success, failure).is_err() {
-        // SAFETY: made above, and given to nobody.
+        // SAFETY: made above, and not shared.
         drop(unsafe { Box::from_raw(clock) });
     }
 }
 
-/// The clocks before the first event that was held back in this process.
+/// The clock pair before the first event that this process held back.
 pub(crate) fn asleep_since() -> Option<ClockPair> {
-    // SAFETY: null, or a box that `note_first` left there for good. Acquire; pairs with Release in `note_first`.
+    // SAFETY: null, or a box that `note_first` has leaked. Acquire; pairs with Release in `note_first`.
     unsafe { SINCE.load(Ordering::Acquire).as_ref() }.copied()
 }
 
-/// In a forked child: nothing was held back in this process yet.
+/// In a forked child: this process has held back no event yet.
 pub(crate) fn forget() {
     // Relaxed: the child has one thread.
     SINCE.store(std::ptr::null_mut(), Ordering::Relaxed);

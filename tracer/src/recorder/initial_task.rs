@@ -1,8 +1,8 @@
-//! The end of an initial task, for which LLVM's runtime may pass pointers that lead anywhere.
+//! The end of an initial task, for which LLVM's runtime may pass invalid pointers.
 //!
-//! When a thread of the program's own ends, the runtime looks up the thread's task and region, and passes the result
-//! on. With `KMP_GTID_MODE` of 0 to 2 it no longer knows the thread by then, so that both pointers have no value. Therefore the
-//! pointers of the begin are kept, and taken at the end.
+//! When a thread created by the program ends, the runtime looks up the thread's task and region, and passes them to the
+//! callback. With `KMP_GTID_MODE` 0 to 2, it no longer knows the thread by then, so both pointers are undefined.
+//! Therefore the pointers of the begin event are kept, and used at the end.
 
 use std::cell::Cell;
 use std::ffi::c_uint;
@@ -13,12 +13,12 @@ use omptrace_device::memory;
 
 type Data = *mut ompt_data_t;
 
-/// Where the runtime has the tool's data of the thread's initial task and of its region. All zeros is none.
+/// Pointers to the tool's data of the thread's initial task and of its region. All zeros means none.
 #[derive(Debug)]
 pub(crate) struct InitialTask {
     region: Cell<Data>,
     task: Cell<Data>,
-    /// The initial tasks in it that have not ended: those of leagues that the thread is a member of.
+    /// Number of initial tasks within it that have not ended: those of leagues in which the thread takes part.
     of_leagues: Cell<u32>,
 }
 
@@ -27,8 +27,8 @@ impl InitialTask {
         InitialTask { region: Cell::new(null_mut()), task: Cell::new(null_mut()), of_leagues: Cell::new(0) }
     }
 
-    /// An initial task has begun on the thread, with these pointers. A thread of the program's own has one of number 1, the only
-    /// one of its team. In leagues, numbers begin at 0.
+    /// An initial task with these pointers has begun on the thread. The initial task of a thread created by the program
+    /// has number 1 in a team of size 1. In leagues, numbers start at 0.
     pub(crate) fn begins(&self, region: Data, task: Data, actual_parallelism: c_uint, index: c_uint) {
         if (actual_parallelism, index) == (1, 1) {
             self.region.set(region);
@@ -39,18 +39,19 @@ impl InitialTask {
         }
     }
 
-    /// Whether an end with these pointers is that of another task than the thread's own initial one, so that they are valid.
-    /// Such a task is one of a league, or one that LLVM 14's workers report by the same flag, or its begin was not seen.
+    /// Whether an end event with these pointers belongs to a task other than the thread's own initial one, so that the
+    /// pointers are valid: a task of a league, a task that LLVM 14's workers report with the same flag, or a task whose
+    /// begin was not recorded.
     pub(crate) fn is_another(&self, region: Data, task: Data) -> bool {
         let known = self.task.get();
         if known.is_null() || self.of_leagues.get() > 0 && task != known {
             return content(task).is_some();
         }
-        // LLVM before 11 reports the tasks of leagues when they end only, without data.
+        // LLVM before 11 reports only the end of leagues' tasks, without data.
         region.is_null() && task != known && content(task) == Some(0)
     }
 
-    /// The pointers to the data of the region and the task for an end that the runtime reports with these.
+    /// The valid pointers to the data of the region and the task, given those that the runtime passes at the end.
     pub(crate) fn at_end(&self, region: Data, task: Data) -> [Data; 2] {
         if self.task.get().is_null() || self.is_another(region, task) {
             self.of_leagues.set(self.of_leagues.get().saturating_sub(1));
@@ -68,7 +69,7 @@ impl InitialTask {
     }
 }
 
-/// What the pointer leads to, if it can be read.
+/// The value behind the pointer, if it can be read.
 fn content(data: Data) -> Option<u64> {
     let mut bytes = [0; size_of::<ompt_data_t>()];
     let is_read = data.is_aligned() && memory::copy(data as usize, &mut bytes);
@@ -100,7 +101,7 @@ mod tests {
         initial.begins(region, outer, 1, 1);
         initial.begins(null_mut(), inner, 1, 0);
         assert_eq!(initial.at_end(null_mut(), inner), [null_mut(), inner]);
-        // One that is reported when it ends only.
+        // A task of which only the end is reported.
         let empty = &raw mut empty;
         assert_eq!(initial.at_end(null_mut(), empty), [null_mut(), empty]);
         assert_eq!(initial.at_end(region, outer), [region, outer]);

@@ -1,15 +1,15 @@
-//! The full chunks of a thread that a flight recorder keeps.
+//! The full chunks of a thread that a flight recorder retains.
 
 use std::cell::Cell;
 
 use crate::storage::spool::Spool;
 
-/// Chunks that are kept, the oldest first; the header of each names the next. All zeros is none. None of it is on the heap,
-/// which the program may have used up. Only the stream's thread calls this, on the cold path, or whoever ends the session
-/// when that is quiet.
+/// A list of retained chunks, oldest first; each chunk's header contains the number of the next. All zeros is an empty
+/// list. The list is not on the heap, because the program may have used up all memory. Called only by the stream's
+/// thread, on the cold path, or by the thread that ends the session once this one is idle.
 #[derive(Debug)]
 pub(crate) struct KeptChunks {
-    /// Numbers from 1; 0 is none.
+    /// Chunk numbers, starting with 1; 0 for none.
     oldest: Cell<u32>,
     newest: Cell<u32>,
     len: Cell<u32>,
@@ -20,12 +20,12 @@ impl KeptChunks {
         KeptChunks { oldest: Cell::new(0), newest: Cell::new(0), len: Cell::new(0) }
     }
 
-    /// How many they are.
+    /// Number of chunks in the list.
     pub(crate) fn len(&self) -> u32 {
         self.len.get()
     }
 
-    /// Keeps the chunk `index` of `spool`.
+    /// Appends chunk `index` of `spool`.
     pub(crate) fn push(&self, spool: &Spool, index: u32) {
         let number = index + 1;
         spool.chunk(index).header().set_next_kept(0);
@@ -36,7 +36,7 @@ impl KeptChunks {
         self.len.set(self.len.get() + 1);
     }
 
-    /// The oldest, which is not kept any more.
+    /// Removes and returns the oldest chunk.
     pub(crate) fn pop(&self, spool: &Spool) -> Option<u32> {
         let index = self.oldest.get().checked_sub(1)?;
         let next = spool.chunk(index).header().next_kept();
@@ -48,7 +48,7 @@ impl KeptChunks {
         Some(index)
     }
 
-    /// Keeps none: those of a session that has ended.
+    /// Empties the list, whose chunks belong to a session that has ended.
     pub(crate) fn forget(&self) {
         self.oldest.set(0);
         self.newest.set(0);

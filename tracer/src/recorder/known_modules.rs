@@ -1,15 +1,17 @@
-//! The modules that a thread has asked for.
+//! The modules that a thread has looked up recently.
 
 use std::cell::Cell;
 
 use crate::os::loader::{self, Identity, Mark};
 use crate::os::time::clock::{self, ClockKind};
 
-/// Libraries added and removed, as the loader counts them; where it is not asked, how often modules were found to be gone.
+/// The loader's counts of libraries added and removed or, if the loader has none, the number of times that modules were
+/// found to be gone.
 pub(crate) type State = (u64, u64);
 
-/// Ticks for which modules are assumed unchanged. The loader needs more to remove a library and load another (measured on
-/// x86_64: 65,000 of its counter). Arm's timer runs at 25 MHz to 1 GHz, those of other processors at similar rates. The clock that is no counter has nanoseconds.
+/// Number of ticks for which modules are assumed unchanged. The loader needs longer to remove one library and load
+/// another (measured on x86_64: 65,000 ticks of its counter). Arm's timer has 25 MHz to 1 GHz, and counters of other
+/// CPU architectures have similar rates. `CLOCK_MONOTONIC` has nanoseconds.
 fn valid_ticks() -> u64 {
     match clock::kind() {
         ClockKind::Counter if cfg!(target_arch = "x86_64") => 1 << 15,
@@ -18,23 +20,23 @@ fn valid_ticks() -> u64 {
     }
 }
 
-/// For a module that stays as long as the process.
+/// For a module that stays loaded until the process ends.
 const FOR_EVER: u64 = u64::MAX;
-/// Modules that a thread remembers. Where it uses more, its events take the cold path more often.
+/// Number of modules that a thread remembers. If it uses more, its events take the cold path more often.
 const REMEMBERED: usize = 8;
 
-/// Modules that a thread asked for last: no lock for the same few modules. All zeros is none.
+/// The modules that a thread looked up last, so that the same few modules need no lock. All zeros means none.
 #[derive(Debug)]
 pub(crate) struct KnownModules {
-    /// Where the module of the newest address lies, and for how many ticks after a question it is taken to be there.
+    /// Address range of the newest module, and the number of ticks after a check for which it is assumed to be loaded.
     newest_start: Cell<u64>,
     newest_bytes: Cell<u64>,
     newest_valid: Cell<u64>,
-    /// For how many ticks after a question all that are known are taken to be there.
+    /// Number of ticks after a check for which all known modules are assumed to be loaded.
     all_valid: Cell<u64>,
     known: [Cell<Known>; REMEMBERED],
     next: Cell<usize>,
-    /// [`State`] when they became known.
+    /// The [`State`] when the modules became known.
     pub(crate) state: Cell<State>,
 }
 
@@ -42,18 +44,18 @@ pub(crate) struct KnownModules {
 pub(crate) struct Known {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// It is there as long as the process.
+    /// The module stays loaded until the process ends.
     pub(crate) stays: bool,
-    /// `None` where it was found under the loader's lock.
+    /// `None` if the module was found under the loader's lock.
     pub(crate) mark: Option<Mark>,
-    /// A number that differs where the module does; 0 where it was found under the loader's lock.
+    /// Identifies the module; 0 if it was found under the loader's lock.
     pub(crate) stamp: u64,
-    /// The same, compared sooner; `None` where nobody called from it yet, or it has none.
+    /// Identifies the module at less cost; `None` if no code has called from it yet, or it has no identity.
     pub(crate) identity: Option<Identity>,
 }
 
 impl Known {
-    /// None.
+    /// No module.
     pub(crate) const NONE: Known =
         Known { start: 0, end: 0, stays: false, mark: None, stamp: 0, identity: None };
 
@@ -79,19 +81,20 @@ impl KnownModules {
         }
     }
 
-    /// Whether `code` is in the module of the newest address.
+    /// Whether `code` is in the newest module.
     #[inline(always)]
     pub(crate) fn newest_has(&self, code: u64) -> bool {
         code.wrapping_sub(self.newest_start.get()) < self.newest_bytes.get()
     }
 
-    /// Whether the module of the newest address is there still, `since` ticks after the last question.
+    /// Whether the newest module can be assumed loaded, `since` ticks after the last check.
     #[inline(always)]
     pub(crate) fn newest_is_there(&self, since: u64) -> bool {
         since <= self.newest_valid.get()
     }
 
-    /// Whether `code` is in a module that is there still, `since` ticks after the last question. That is the newest then.
+    /// Whether `code` is in a module that can be assumed loaded, `since` ticks after the last check. Makes it the
+    /// newest.
     pub(crate) fn hold(&self, code: u64, since: u64) -> bool {
         self.newest_has(code) && self.newest_is_there(since) || {
             let found = self.find(|known| known.holds(code) && since <= known.valid());
@@ -102,19 +105,20 @@ impl KnownModules {
         }
     }
 
-    /// Whether one that is known may be gone, `since` ticks after the last question.
+    /// Whether a known module may have been unloaded, `since` ticks after the last check.
     #[inline(always)]
     pub(crate) fn may_be_gone(&self, since: u64) -> bool {
         since > self.all_valid.get()
     }
 
-    /// Whether all that are known are there still, and one of them has `code`, which calls. Asks the loader, without a lock.
+    /// Whether all known modules are still loaded, and one of them contains `code`, which is calling. Queries the
+    /// loader without a lock.
     pub(crate) fn are_there(&self, code: u64) -> bool {
         let mut is_known = code == 0;
         for known in self.known.iter().map(Cell::get).filter(|known| known.end != 0) {
             let calls = known.holds(code);
             is_known |= calls;
-            // SAFETY: the module calls where that is said.
+            // SAFETY: `calls` is set only if the module's code is calling.
             if !known.stays && !known.mark.is_some_and(|mark| unsafe { is_there(&known, mark, calls) }) {
                 return false;
             }
@@ -122,7 +126,7 @@ impl KnownModules {
         is_known
     }
 
-    /// Whether `code` is in a module that is there as long as the process. That is the newest then.
+    /// Whether `code` is in a module that stays loaded until the process ends. Makes it the newest.
     pub(crate) fn has_for_ever(&self, code: u64) -> bool {
         let found = self.find(|known| known.stays && known.holds(code));
         found.is_some_and(|(_, known)| {
@@ -131,18 +135,18 @@ impl KnownModules {
         })
     }
 
-    /// The one that holds `code` and has this mark, and its place. It is the newest then.
+    /// Finds the module that contains `code` and has this mark, and its index. Makes it the newest.
     pub(crate) fn find_marked(&self, code: u64, mark: Option<Mark>) -> Option<(usize, Known)> {
         let found = self.find(|known| known.mark == mark && known.holds(code));
         found.inspect(|(_, known)| self.set_newest(known))
     }
 
-    /// Takes note by what the one at this place, which calls, is found to be there soon.
+    /// Stores the identity of the module at `place`, whose code is calling, so that later checks are cheaper.
     pub(crate) fn identify(&self, place: usize, identity: Option<Identity>) {
         self.known[place].set(Known { identity, ..self.known[place].get() });
     }
 
-    /// Another one is in the place of this one.
+    /// Removes the module at `place`, which was replaced by another.
     pub(crate) fn remove(&self, place: usize) {
         self.known[place].set(Known::NONE);
         self.newest_bytes.set(0);
@@ -174,15 +178,15 @@ impl KnownModules {
     }
 }
 
-/// Whether the module that had this mark is there still.
+/// Whether the module with this mark is still loaded.
 ///
 /// # Safety
-/// Where it `calls`, what is at its place now stays until this returns.
+/// If `calls` is true, the module at its address stays loaded until this returns.
 unsafe fn is_there(known: &Known, mark: Mark, calls: bool) -> bool {
     if loader::mark_at(known.start) != Some(Some(mark)) {
         return false;
     }
-    // Another module may have the mark of one that is gone. Whoever uses it begins with a call.
+    // Another module may get the mark of an unloaded one, but its use starts with a call.
     // SAFETY: the module is loaded, and this is its mark.
     !calls || known.identity.is_some_and(|identity| unsafe { identity.is_of(mark) })
 }
@@ -208,7 +212,7 @@ mod tests {
         assert!(!modules.newest_has(100) && modules.hold(100, u64::MAX) && modules.newest_has(100));
         assert!(modules.may_be_gone(valid + 1) && !modules.may_be_gone(valid));
         assert!(modules.has_for_ever(105) && !modules.has_for_ever(205));
-        // Nothing says that the second one is there.
+        // Without a mark, it is unknown whether the second module is loaded.
         assert!(!modules.are_there(100));
         modules.forget();
         assert!(!modules.hold(100, 0) && modules.may_be_gone(1));

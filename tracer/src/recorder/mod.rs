@@ -1,18 +1,18 @@
-//! One thread's state, and how its events get into its chunk. Nothing here knows of a session.
+//! The state of one thread, and how its events get into its chunk. These modules do not depend on sessions.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`this_thread`] | finds the recorder of the calling thread |
 //! | [`recorder`] | encodes an event into the thread's chunk |
 //! | [`thread_stream`] | the recorder's rarely used half |
-//! | [`guarded`] | stops a panic of a callback |
-//! | [`callback`] | a callback as it is registered |
+//! | [`guarded`] | stops panics of a callback |
+//! | [`callback`] | a callback in the form in which it is registered |
 //! | [`held_events`] | events that a forked child holds back |
-//! | [`kept_chunks`] | full chunks that a flight recorder keeps |
-//! | [`known_modules`] | modules that the thread has asked for |
-//! | [`own_cost`] | what an event costs |
-//! | [`registers`] | the processor's counters of the thread |
-//! | [`initial_task`], [`waiting_task`], [`dependence_collection`] | what is known of the thread's tasks, for faults of runtimes |
+//! | [`kept_chunks`] | full chunks that a flight recorder retains |
+//! | [`known_modules`] | modules that the thread has looked up |
+//! | [`own_cost`] | measures the cost of an event |
+//! | [`registers`] | the CPU's counters for the thread |
+//! | [`initial_task`], [`waiting_task`], [`dependence_collection`] | facts about the thread's tasks, for workarounds |
 
 pub(crate) mod callback;
 pub(crate) mod dependence_collection;

@@ -1,4 +1,4 @@
-//! What one of the tracer's events costs on this machine: some thousand of them are recorded into memory that nobody reads.
+//! Measures the cost of an event on this machine, by recording some thousand events into unused memory.
 
 use ompt_sys::ompt_mutex_critical;
 use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
@@ -9,27 +9,29 @@ use crate::os::system;
 use crate::os::time::clock;
 use crate::recorder::recorder::Recorder;
 
-/// Words for events.
+/// Number of words for events.
 const WORDS: usize = 1 << 13;
-/// Rounds of three events that are timed together. A thread that loses its processor spoils one such batch.
+/// Number of rounds per batch, which is timed as a whole; a round has three events. Preemption of the thread spoils one
+/// batch.
 const ROUNDS: usize = 64;
 const BATCHES: usize = 40;
-/// Where batches take longer than usual, there are fewer of them: no more begin after this many nanoseconds.
+/// If batches take longer than usual, fewer are measured: none is started after this many nanoseconds.
 const MAX_NS: u64 = 150_000;
 
-/// Ticks of the session's clock that a usual event takes the thread that records it: the median of several tries. `None` where
-/// there is no memory. It takes at most 0.2 ms.
+/// Duration of recording a typical event, in ticks of the session's clock: the median of several batches. `None` if
+/// there is no memory. Takes at most 0.2 ms.
 pub(crate) fn event_ticks() -> Option<f64> {
     let chunk = Memory::new((CHUNK_HEADER_WORDS + WORDS) * size_of::<u64>())?;
     let memory = Memory::new(size_of::<Recorder>())?;
-    // SAFETY: zeroed memory of the size, aligned to a page, and all zeros is a recorder. It is this thread's alone.
+    // SAFETY: zeroed memory of the right size, page-aligned, and all zeros is a valid recorder. Only this thread uses
+    // it.
     let recorder: &Recorder = unsafe { &*memory.base.cast() };
     let words = chunk.base.cast::<u64>().wrapping_add(CHUNK_HEADER_WORDS);
-    // SAFETY: the memory is this thread's alone, and zeros before the words are a header by which none is published.
+    // SAFETY: only this thread uses the memory, and zeros before the words are a header with published length 0.
     unsafe { recorder.begin_trial(words, WORDS, clock::ticks()) };
     let mut ticks: Vec<u64> = Vec::with_capacity(BATCHES);
     let begun = system::clock_ns(libc::CLOCK_MONOTONIC);
-    // The predictors learn.
+    // Warm up the predictors.
     (0..4).for_each(|_| {
         put_first(recorder, acquire());
         put_first(recorder, acquired());
@@ -51,7 +53,7 @@ pub(crate) fn event_ticks() -> Option<f64> {
     Some(ticks[ticks.len() / 2] as f64 / (3 * ROUNDS) as f64)
 }
 
-/// As a callback does.
+/// Records an event like a callback.
 #[inline(always)]
 fn put<R: CompactRow>(recorder: &Recorder, row: R) -> bool {
     recorder.try_put_predicted(|_| row) || recorder.try_put(|_| row)
@@ -61,9 +63,9 @@ fn put_first<R: CompactRow>(recorder: &Recorder, row: R) {
     let _ = recorder.put_slowly(clock::ticks(), |state, ticks, out| encode_compact(row, state, ticks, out));
 }
 
-/// The lock of all events.
+/// The lock in all events.
 const LOCK: Address = Address(1);
-/// The code that they come from.
+/// The code address of all events.
 const CODE: Address = Address(2);
 
 fn acquire() -> MutexAcquire {
@@ -78,7 +80,7 @@ fn released() -> MutexReleased {
     MutexReleased { kind: ompt_mutex_critical, wait_id: LOCK, codeptr_ra: CODE }
 }
 
-/// Zeroed memory, given back when it is dropped.
+/// Zeroed memory, freed on drop.
 struct Memory {
     base: *mut u8,
     len: usize,
@@ -103,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_event_has_a_cost_whichever_the_clock_is() {
-        // Before one is chosen it is no counter.
+        // Before a clock is chosen, it is not the counter.
         for choose in [|| {}, clock::choose_counter] {
             choose();
             let ticks = event_ticks().expect("memory");

@@ -1,8 +1,8 @@
-//! The hot path: one thread's events into its chunk.
+//! The hot path: writes one thread's events into its chunk.
 //!
-//! A [`Recorder`] belongs to one thread and lies in private memory that a fork wipes ([`crate::session::fork`]). A child
-//! finds a full recorder, takes the cold path, and starts a session of its own. The chunk itself lies in the spool, which is
-//! shared with a file. So the kernel keeps every published event when the process is killed.
+//! A [`Recorder`] belongs to one thread and is in private memory that a fork wipes ([`crate::session::fork`]). A forked
+//! child sees it as full, takes the cold path, and starts its own session. The chunk is in the spool, which is shared
+//! with a file, so the kernel keeps every published event when the process is killed.
 //!
 //! ```text
 //! thread-local pointer -> Recorder { limit, ready, words, base, predictors }
@@ -10,22 +10,22 @@
 //!                         spool chunk: [ header .. published ] [ word word word ... ]
 //! ```
 //!
-//! A signal handler may run between any two instructions of the hot path. Its own events may end the chunk, begin another,
-//! pause recording, or end the session. So the hot path first takes `ready` away, and reads nothing else of the recorder
-//! before. It sees all that a handler did until then. From then on a handler's events are counted as lost, and nothing but
-//! the limit changes. The hot path follows no null pointer to a chunk. A recorder that a fork wiped is not ready. One
-//! without a chunk has [`NONE`], by which nothing is published and nothing may be. `tests/tests/handlers.rs` runs a handler
-//! at each instruction.
+//! A signal handler may run between any two instructions of the hot path. Its own events may end the chunk, begin
+//! another, pause recording, or end the session. So the hot path first clears `ready`, and reads nothing else of the
+//! recorder before that; it sees everything that a handler has done until then. From then on, a handler's events are
+//! counted as lost, and nothing changes except the limit. The hot path never follows a null pointer to a chunk: a
+//! recorder wiped by a fork is not ready, and one without a chunk has [`NONE`], with no published words and limit 0.
+//! `tests/tests/handlers.rs` runs a handler at each instruction.
 //!
-//! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
-//! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]. Where the clock is no counter of the processor
-//! ([`clock::kind`]), each event goes there. Everything rare makes that say no, and the cold path follows:
+//! A typical event executes only [`Recorder::try_put_predicted`]. If that fails, the callback tail-calls another
+//! function with the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]. If the clock is not a
+//! CPU counter ([`clock::kind`]), every event goes there. In rare cases that fails, too, and the cold path follows:
 //!
-//! * no chunk, or a full one
-//! * an event inside an event
-//! * a time or a value that does not fit
-//! * a code address not seen in this chunk, where nobody has asked for its module just before
-//! * recording paused
+//! * there is no chunk, or it is full
+//! * the event occurs inside another event
+//! * a time or a value does not fit
+//! * the code address is new in this chunk, and its module was not looked up shortly before
+//! * recording is paused
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint::black_box;
@@ -47,17 +47,17 @@ use crate::os::time::clock;
 use crate::os::time::clock::{ClockKind, Stopwatch};
 use crate::recorder::thread_stream::Stream;
 
-/// The state of recording that callbacks obey; one for the process.
+/// The recording mode of the process, checked by callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mode {
-    /// Nothing: no session yet, the session ended, or tracing failed.
+    /// Record nothing: there is no session yet, the session ended, or tracing failed.
     Off = 0,
     /// Record.
     Record = 1,
-    /// Give ids, store nothing: the program paused or ended recording.
+    /// Assign ids but record nothing: the program paused or ended recording.
     Pause = 2,
-    /// A forked child that did not use OpenMP yet.
+    /// A forked child that has not used OpenMP yet.
     Child = 3,
 }
 
@@ -69,7 +69,7 @@ impl Mode {
         Mode::of(MODE.load())
     }
 
-    /// Switches. In any mode but [`Mode::Record`] every event takes the cold path, which asks for the mode.
+    /// Sets the mode. In any mode except [`Mode::Record`], every event takes the cold path, which checks the mode.
     pub(crate) fn set(self) {
         MODE.switch(self as u8);
         if self != Mode::Record {
@@ -87,49 +87,49 @@ impl Mode {
     }
 }
 
-/// For which clock a way to record is: a counter of the processor's, or any.
+/// The clocks for which a function works: only a CPU counter, or any clock.
 const COUNTER: bool = false;
 const ANY_CLOCK: bool = true;
 
-/// Words kept free at a chunk's end: the longest compact event, always stored whole.
+/// Number of words kept free at the end of a chunk: the maximum of a compact event, which is always stored as a whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
 
-/// One thread's state. All zeros is a recorder that is full, as a fork leaves it.
+/// The state of one thread. All zeros is a full recorder, as a fork leaves it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Recorder {
-    /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed. Any thread may close it
+    /// Number of words of the chunk before the margin; 0 if there is no chunk, or it is closed. Any thread may close it
     /// ([`Mode::set`]); only its own thread opens it.
     limit: Limit,
-    /// In its place where the clock is no counter: [`Recorder::try_put_predicted`] is closed then.
+    /// Used instead of `limit` if the clock is not a CPU counter, which disables [`Recorder::try_put_predicted`].
     limit_of_other_clock: Limit,
-    /// False while the hot path stores an event, and before a stream begins. Atomic only so that a signal handler on the
-    /// same thread may read it.
+    /// Cleared while the hot path stores an event, and before a stream begins. Atomic only because signal handlers on
+    /// the same thread read it.
     ready: AtomicBool,
-    /// The chunk's first word, or what lies behind [`NONE`]. Null only where the recorder is not ready.
+    /// The chunk's first word, or the address after [`NONE`]. Null only if the recorder is not ready.
     words: Cell<*mut u64>,
-    /// The clock when the chunk began.
+    /// The clock at the chunk's start.
     base: Cell<u64>,
-    /// When the cold path last asked whether modules have changed.
+    /// Time at which the cold path last checked whether modules have changed.
     asked: Cell<u64>,
     /// The predictors.
     state: UnsafeCell<State>,
     /// Fields that only the cold path needs.
     pub(crate) stream: Stream,
-    /// Its place in the list of all recorders.
+    /// Link in the list of all recorders.
     link: Link<Recorder>,
 }
 
 /// The time of an event.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
-    /// Since the chunk began.
+    /// Ticks since the chunk's start.
     since_base: u64,
-    /// Since modules were asked for.
+    /// Ticks since modules were last checked.
     since_asked: u64,
 }
 
-/// The words of a chunk behind the last event.
+/// The free words of a chunk, after the last event.
 #[derive(Debug)]
 struct Room<'r> {
     first: *mut u64,
@@ -139,16 +139,16 @@ struct Room<'r> {
 
 impl<'r> Room<'r> {
     /// # Safety
-    /// So many words are valid for reading and writing by this thread alone, at least [`MARGIN`].
+    /// The words are valid for reading and writing by this thread alone; there are at least [`MARGIN`].
     #[inline(always)]
     unsafe fn new(first: *mut u64, words: usize) -> Room<'r> {
         Room { first, words, chunk: PhantomData }
     }
 
-    /// As many as any compact event takes.
+    /// Room for any compact event.
     #[inline(always)]
     fn compact(self) -> &'r mut [u64; MAX_COMPACT_WORDS] {
-        // SAFETY: there are at least as many ([`Room::new`]).
+        // SAFETY: there are at least that many ([`Room::new`]).
         unsafe { &mut *self.first.cast() }
     }
 
@@ -159,19 +159,20 @@ impl<'r> Room<'r> {
     }
 }
 
-/// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
+/// The header used when there is no chunk: it is never written, and its length is not below the limit 0.
 static NONE: Header = Header([const { AtomicU64::new(0) }; CHUNK_HEADER_WORDS]);
 
-// SAFETY: what is not atomic is read and written by the recorder's own thread alone, with two exceptions. Of `IDLE` and
-// `OURS`, which many threads have, nothing is written: they are never ready, and the cold path uses neither. Who ends a session reads and writes the recorders of other threads, when none of them is on the cold
-// path any more (`Session::end`, `lockfree::gate`).
+// SAFETY: the non-atomic fields are accessed only by the recorder's own thread, with two exceptions. `IDLE` and `OURS`
+// are shared by many threads but never written: they are never ready, and the cold path uses neither. The thread that
+// ends a session accesses the recorders of other threads once none of them is on the cold path (`Session::end`,
+// `lockfree::gate`).
 unsafe impl Sync for Recorder {}
 
-/// The recorder of threads that have none: always full.
+/// The recorder of threads that have none; always full.
 pub(crate) static IDLE: Recorder = Recorder::new();
 
-/// The recorder of threads that do the tracer's own work: always full, and no other one takes its place. What the tracer
-/// calls may be functions of the program's that use OpenMP, such as `malloc`. Those events are not the program's.
+/// The recorder of threads that do the tracer's own work; always full, and not replaced by another one. Functions
+/// called by the tracer, such as `malloc`, may be the program's own and use OpenMP; their events are not the program's.
 pub(crate) static OURS: Recorder = Recorder::new();
 
 impl Recorder {
@@ -189,20 +190,21 @@ impl Recorder {
         }
     }
 
-    /// True of [`IDLE`] and [`OURS`], which are no thread's own.
+    /// Whether this is [`IDLE`] or [`OURS`], which belong to no thread.
     pub(crate) fn is_idle(&self) -> bool {
         std::ptr::eq(self, &IDLE) || self.is_ours()
     }
 
-    /// True of [`OURS`].
+    /// Whether this is [`OURS`].
     pub(crate) fn is_ours(&self) -> bool {
         std::ptr::eq(self, &OURS)
     }
 
-    /// Records what `row` makes of the callback's arguments if all of it is predicted: one word, and next to nothing to
-    /// learn. A code address that the predictors do not have makes a second word: a program may have more of them than there are slots.
-    /// `false`, and nothing changed, where neither is so: then [`Recorder::try_put`]. `row` may run again there, so all it may
-    /// do is give an object its id.
+    /// Records the event made by `row` if all of it is predicted, so that it takes one word and the predictors have
+    /// almost nothing to learn. A code address that the predictors do not have takes a second word, because a program
+    /// may have more addresses than there are slots. Returns `false` and changes nothing if neither applies; the caller
+    /// then uses [`Recorder::try_put`]. `row` may run again there, so its only side effect may be to assign an object's
+    /// id.
     #[inline(always)]
     pub(crate) fn try_put_predicted<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
         self.try_store::<COUNTER>(|state, cursor, room| {
@@ -221,7 +223,7 @@ impl Recorder {
                     return None;
                 }
                 [out[0], out[1]] = row.encode_new_code(state, ticks.since_base);
-                // Opaque, so that the compiler does not make one path of both: the other one would cost more.
+                // Opaque, so that the compiler does not merge both paths, which would make the other one slower.
                 return Some(black_box(cursor) + 2);
             }
             if !row.is_predicted(state) {
@@ -232,8 +234,8 @@ impl Recorder {
         })
     }
 
-    /// Records what `row` makes of the callback's arguments; `false`, and nothing changed, where only the cold path
-    /// can. `row` as in [`Recorder::try_put_predicted`].
+    /// Records the event made by `row`; returns `false` and changes nothing if the cold path is needed. `row` is as in
+    /// [`Recorder::try_put_predicted`].
     #[inline(always)]
     pub(crate) fn try_put<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
         self.try_store::<ANY_CLOCK>(|state, cursor, room| {
@@ -251,7 +253,7 @@ impl Recorder {
         })
     }
 
-    /// Records a wide event that allocates nothing; `false`, and nothing changed, where only the cold path can.
+    /// Records a wide event that does not allocate; returns `false` and changes nothing if the cold path is needed.
     #[inline]
     pub(crate) fn try_put_wide(&self, row: &impl WideRow) -> bool {
         self.try_store::<ANY_CLOCK>(|_, cursor, room| {
@@ -263,7 +265,7 @@ impl Recorder {
         })
     }
 
-    /// The time; `None` where it does not fit, or modules are not there any more.
+    /// The event's time; `None` if it does not fit, or modules may have been unloaded.
     #[inline(always)]
     fn ticks<R: CompactRow, const ANY: bool>(&self, row: &R) -> Option<Ticks> {
         let now = if ANY { clock::ticks() } else { clock::counter() };
@@ -272,7 +274,7 @@ impl Recorder {
             return None;
         }
         let since_asked = now.wrapping_sub(self.asked.get());
-        // Only the rows of parallel regions ask: the others' code is constant.
+        // Only the events of parallel regions check for unloaded modules; for others, the condition is constant.
         if R::KIND == ParallelBegin::KIND && self.stream.modules.may_be_gone(since_asked) {
             let is_there = self.ask_for_modules(row.code(), now);
             return is_there.then_some(Ticks { since_base, since_asked: 0 });
@@ -280,7 +282,7 @@ impl Recorder {
         Some(Ticks { since_base, since_asked })
     }
 
-    /// Whether all known modules are there still, that of `code`, which calls, among them.
+    /// Whether all known modules are still loaded, including the one of `code`, which is calling.
     #[cold]
     #[inline(never)]
     fn ask_for_modules(&self, code: u64, now: u64) -> bool {
@@ -291,37 +293,37 @@ impl Recorder {
         are_there
     }
 
-    /// Publishes the words that `put` stores, unless there is no room for them, or `put` says no. It gets the place of the first, and
-    /// returns that behind the last.
+    /// Publishes the words that `put` stores. Fails if there is no room, or `put` fails. `put` gets the position of the
+    /// first word, and returns the position after the last.
     #[inline(always)]
     fn try_store<const ANY: bool>(
         &self,
         put: impl FnOnce(&mut State, usize, Room<'_>) -> Option<usize>,
     ) -> bool {
-        // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. One that interrupts this
-        // between the load and the store of `ready` has left it as it was when it returns.
+        // Relaxed, with compiler fences: shared only with signal handlers on this thread. A handler that interrupts
+        // between the load and the store of `ready` restores its value before it returns.
         if !self.ready.load(Ordering::Relaxed) {
             return false;
         }
         self.ready.store(false, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let words = self.words.get();
-        // SAFETY: the recorder was ready: `begin_chunk` was given a header that stays mapped, or it is `NONE`; only accessed
-        // like this. In the child of a fork in a signal handler that came since, it is `NONE` (`outlive_fork`).
+        // SAFETY: the recorder was ready, so `begin_chunk` was given a header that stays mapped, or it is `NONE`; it is
+        // only accessed like this. If a signal handler has forked since, it is `NONE` in the child (`outlive_fork`).
         let published = unsafe { &*header_before(words) };
         let cursor = published.written();
         sanitizer::acquire(published);
         let mut stored = None;
-        // Where the chunk was given back, as a session ended in this moment (`Spool::remove`), the cursor is 0. Nothing reads
-        // what is stored there.
+        // If the chunk was just freed because a session ended (`Spool::remove`), the cursor is 0, and the stored words
+        // are never read.
         let other = if ANY { self.limit_of_other_clock.get() } else { 0 };
         let limit = self.limit.get() | other;
         if cursor < limit {
-            // SAFETY: only this thread uses its recorder, and its signal handlers keep out while it is not ready.
+            // SAFETY: only this thread uses its recorder, and its signal handlers do not while it is not ready.
             let state = unsafe { &mut *self.state.get() };
-            // SAFETY: the limit is not 0, so that there is a chunk. `begin_chunk` was given one that is this thread's alone
-            // until it is handed over; no handler does that where the recorder is not ready. There are `MARGIN` words behind the limit, and
-            // the cursor is below the limit.
+            // SAFETY: the limit is not 0, so there is a chunk. `begin_chunk` was given a chunk that belongs to this
+            // thread alone until it is handed over, which no handler does while the recorder is not ready. There are
+            // `MARGIN` words after the limit, and the cursor is below the limit.
             let room = unsafe { Room::new(words.add(cursor), limit - cursor + MARGIN) };
             stored = put(state, cursor, room);
             if let Some(end) = stored {
@@ -333,24 +335,24 @@ impl Recorder {
         stored.is_some()
     }
 
-    /// Takes note that modules were asked for, not before this time.
+    /// Stores the time at which modules were checked.
     pub(crate) fn asked_for_modules(&self, now: u64) {
         self.asked.set(now);
     }
 
     /// The predictors, for the cold path.
     pub(crate) fn state(&self) -> &State {
-        // SAFETY: only this thread uses its recorder, and nothing in this crate keeps the reference over an event.
+        // SAFETY: only this thread uses its recorder, and nothing in this crate keeps the reference beyond an event.
         unsafe { &*self.state.get() }
     }
 
-    /// The time, or that of the chunk's begin where it is earlier.
+    /// The later one of `ticks` and the chunk's start.
     pub(crate) fn time_in_chunk(&self, ticks: u64) -> u64 {
         ticks.max(self.base.get())
     }
 
-    /// Lets `encode` write an event at the cursor, on the cold path. `encode` gets the predictors, ticks since the base, and
-    /// all words that are left. Returns `None` where the event did not fit.
+    /// Calls `encode` to write an event at the cursor, on the cold path, with the predictors, the ticks since the base,
+    /// and all remaining words. Returns `None` if the event did not fit.
     pub(crate) fn put_slowly(
         &self,
         now: u64,
@@ -367,13 +369,13 @@ impl Recorder {
         sanitizer::acquire(published);
         // SAFETY: as in `try_store`; `chunk_words` are the words of the chunk.
         let room = unsafe { std::slice::from_raw_parts_mut(words.add(cursor), end - cursor) };
-        // SAFETY: as in `try_store`; `Busy` and the closed limit keep signal handlers out.
+        // SAFETY: as in `try_store`; `Busy` and the closed limit exclude signal handlers.
         let state = unsafe { &mut *self.state.get() };
         published.publish(cursor + encode(state, ticks, room)?);
         Some(())
     }
 
-    /// Lets `encode` run for what it does to the predictors, above all the newest id; its words go nowhere. The chunk
+    /// Calls `encode` only for its effect on the predictors, mainly the newest id; the words are discarded. The chunk
     /// must not be continued after that.
     pub(crate) fn put_nowhere(&self, encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>) {
         // SAFETY: as in `put_slowly`.
@@ -384,8 +386,8 @@ impl Recorder {
     /// Starts a chunk of `len` words for events, closed to the hot path until [`Recorder::open`].
     ///
     /// # Safety
-    /// `words` are valid for writing by this thread alone until [`Recorder::end_chunk`], and lie behind a chunk's
-    /// [`Header`], by which none is published.
+    /// `words` are valid for writing by this thread alone until [`Recorder::end_chunk`], and are preceded by a chunk's
+    /// [`Header`] with published length 0.
     pub(crate) unsafe fn begin_chunk(&self, words: *mut u64, len: usize, base: u64, newest_id: u64) {
         // SAFETY: as in `put_slowly`.
         unsafe { &mut *self.state.get() }.reset(newest_id);
@@ -394,25 +396,25 @@ impl Recorder {
         self.base.set(base);
     }
 
-    /// Lets the hot path store events in `len` words, whatever the mode is.
+    /// Lets the hot path store events in `len` words, in any mode.
     ///
     /// # Safety
-    /// As of [`Recorder::begin_chunk`]; nobody else knows of the recorder.
+    /// As for [`Recorder::begin_chunk`]; no other thread knows the recorder.
     pub(super) unsafe fn begin_trial(&self, words: *mut u64, len: usize, base: u64) {
         // SAFETY: the caller's contract.
         unsafe { self.begin_chunk(words, len, base, 0) };
-        // Relaxed: this thread's alone.
+        // Relaxed: only this thread uses it.
         self.limit_in_use().0.store(len - MARGIN, Ordering::Relaxed);
         self.ready.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the chunk away; the next event takes the cold path.
+    /// Detaches the chunk; the next event takes the cold path.
     pub(crate) fn end_chunk(&self) {
         self.close();
         self.words.set(none());
     }
 
-    /// Lets the hot path into the chunk again, in the mode that it is for.
+    /// Opens the chunk to the hot path again, if the mode permits it.
     pub(crate) fn open(&self) {
         let words = self.stream.chunk_words.get() - MARGIN;
         self.limit_in_use().open(words, &MODE, Mode::Record as u8);
@@ -425,20 +427,20 @@ impl Recorder {
         }
     }
 
-    /// Keeps the hot path from the chunk.
+    /// Closes the chunk to the hot path.
     pub(crate) fn close(&self) {
         self.limit.close();
         self.limit_of_other_clock.close();
     }
 
-    /// True where the thread has a chunk.
+    /// Whether the thread has a chunk.
     pub(crate) fn has_chunk(&self) -> bool {
         let words = self.words.get();
         !words.is_null() && words != none()
     }
 
-    /// The header of the chunk that the hot path stores an event in; null where it does not. Of a signal handler that
-    /// interrupted it.
+    /// For a signal handler: the header of the chunk in which the interrupted hot path is storing an event; null if
+    /// there is none.
     pub(crate) fn storing_in(&self) -> *mut u8 {
         match self.is_storing() && self.has_chunk() {
             true => header_before(self.words.get()).cast(),
@@ -446,13 +448,13 @@ impl Recorder {
         }
     }
 
-    /// True while the hot path stores an event of the recorder's stream: a signal handler interrupted it.
+    /// Whether the hot path is storing an event and was interrupted by a signal handler.
     pub(crate) fn is_storing(&self) -> bool {
         // Relaxed: shared only with signal handlers on this thread.
         self.stream.number.get() != 0 && !self.ready.load(Ordering::Relaxed)
     }
 
-    /// Gives the recorder of a forked child, which the fork wiped, the words of [`NONE`]. A signal handler that forked may
+    /// Points the recorder of a forked child, which the fork wiped, to [`NONE`]. If a signal handler has forked, it may
     /// return to the hot path, which then writes there.
     pub(crate) fn outlive_fork(&self) {
         if !self.is_idle() {
@@ -461,12 +463,12 @@ impl Recorder {
     }
 }
 
-/// The address behind [`NONE`]: nobody reads or writes there.
+/// The address after [`NONE`], which is never read or written.
 fn none() -> *mut u64 {
     (&raw const NONE).cast_mut().wrapping_add(1).cast()
 }
 
-/// The header of the chunk whose first word this is.
+/// The chunk header before this first word.
 #[inline(always)]
 fn header_before(words: *mut u64) -> *mut Header {
     words.cast::<Header>().wrapping_sub(1)
@@ -478,7 +480,7 @@ impl Linked for Recorder {
     }
 }
 
-/// All recorders of the process, whether a thread has them or not.
+/// All recorders of the process, whether used by a thread or not.
 static ALL: List<Recorder> = List(AtomicPtr::new(std::ptr::null_mut()));
 
 /// Every recorder.
@@ -486,20 +488,20 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Recorder> {
     ALL.iter()
 }
 
-/// A recorder for the calling thread; `None` where there is no memory.
+/// Takes a recorder for the calling thread; `None` if there is no memory.
 pub(crate) fn take() -> Option<&'static Recorder> {
     if let Some(recorder) = ALL.take() {
         return Some(recorder);
     }
     let memory = system::map_wiped_on_fork(size_of::<Recorder>()).ok()?;
-    // SAFETY: page-aligned zeroed memory of the size, never unmapped, and all zeros is a recorder.
+    // SAFETY: page-aligned zeroed memory of the right size, never unmapped, and all zeros is a valid recorder.
     let new: &'static Recorder = unsafe { &*memory.cast() };
     new.claim();
     ALL.push(new);
     Some(new)
 }
 
-/// Waits until no thread is on the cold path, at most `most`; whether that is so.
+/// Waits for at most `most` until no thread is on the cold path; returns whether that was achieved.
 pub(crate) fn wait_until_quiet(most: Duration) -> bool {
     let start = Stopwatch::start();
     while all().any(|recorder| recorder.stream.busy.is_busy()) {
@@ -511,19 +513,19 @@ pub(crate) fn wait_until_quiet(most: Duration) -> bool {
     true
 }
 
-/// A forked child has none of its parent's threads.
+/// In a forked child: none of the parent's threads exist.
 pub(crate) fn forget_all() {
     ALL.forget();
 }
 
 impl Recorder {
-    /// Makes it the calling thread's; false where another thread has it.
+    /// Takes the recorder for the calling thread; false if another thread has it.
     pub(crate) fn claim(&self) -> bool {
         self.link.claim()
     }
 
-    /// Makes it the recorder of the new stream `number`, whatever it was before. Returns false, and changes nothing, where
-    /// nothing is recorded any more: the end of a session looks at all its recorders, those given back too.
+    /// Starts stream `number` with this recorder. Returns false and changes nothing if recording has ended: the end of
+    /// a session checks all of its recorders, even those given back.
     pub(crate) fn begin_stream(&self, number: u32) -> bool {
         let nested = self.stream.busy.enter();
         let records = Mode::current() != Mode::Off;
@@ -532,14 +534,14 @@ impl Recorder {
             if self.words.get().is_null() {
                 self.words.set(none());
             }
-            // A thread that ended in a signal handler may have left the hot path in the midst of an event.
+            // A thread that ended in a signal handler may have left the hot path in the middle of an event.
             self.ready.store(true, Ordering::Relaxed);
         }
         self.stream.busy.leave(nested);
         records
     }
 
-    /// Lets another thread have it. The calling thread does not use it any more.
+    /// Gives the recorder back. The calling thread no longer uses it.
     pub(crate) fn give_back(&self) {
         self.link.give_back();
     }
@@ -555,11 +557,12 @@ mod tests {
 
     use super::*;
 
-    /// A recorder with room for `words`, which are given back with it.
+    /// A recorder with room for `words`, and its memory.
     fn on_trial(words: usize) -> (Box<Recorder>, Vec<u64>) {
         let mut memory = vec![0; CHUNK_HEADER_WORDS + words];
         let recorder = Box::new(Recorder::new());
-        // SAFETY: the memory is this thread's alone and outlives the recorder's use; zeros before the words are a header.
+        // SAFETY: only this thread uses the memory, which outlives the recorder's use; zeros before the words are a
+        // header.
         unsafe {
             let words_at = memory.as_mut_ptr().add(CHUNK_HEADER_WORDS);
             recorder.begin_trial(words_at, words, clock::ticks());
@@ -627,7 +630,7 @@ mod tests {
         let (recorder, _memory) = on_trial(1 << 10);
         recorder.stream.modules.add(Known { start: 0x4000, end: 0x8000, ..Known::NONE });
         assert!(!recorder.try_put_predicted(|_| acquired(0x4000)) && !recorder.try_put(|_| acquired(0x4000)));
-        // The thread may lose its processor in between.
+        // Repeated, because the thread may be preempted in between.
         let soon_after = || {
             recorder.asked_for_modules(clock::ticks());
             recorder.try_put_predicted(|_| acquired(0x4000))

@@ -1,10 +1,10 @@
-//! The processor's counters of a thread.
+//! The CPU's counters for a thread.
 
 use omptrace_settings::counters::MAX_COUNTERS;
 
 use crate::os::perf::Counter;
 
-/// A thread's counters of the processor, in the order in which they were asked for. All zeros is none.
+/// A thread's CPU counters, in the requested order. All zeros means none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registers([Counter; MAX_COUNTERS]);
 
@@ -15,10 +15,10 @@ impl Default for Registers {
 }
 
 impl Registers {
-    /// None.
+    /// No counters.
     pub(crate) const NONE: Registers = Registers([Counter::NONE; MAX_COUNTERS]);
 
-    /// Those of these numbers, for the calling thread; `None` where one cannot be had.
+    /// Opens the counters with these numbers for the calling thread; `None` if one is unavailable.
     pub(crate) fn of_this_thread(numbers: impl Iterator<Item = u64>) -> Option<Registers> {
         let mut registers = Registers::NONE;
         for (counter, number) in registers.0.iter_mut().zip(numbers) {
@@ -33,13 +33,13 @@ impl Registers {
         Some(registers)
     }
 
-    /// Their values, on their thread.
+    /// Reads the counters, on their thread.
     #[inline]
     pub(crate) fn values(&self) -> impl Iterator<Item = Option<u64>> {
         self.0.iter().map(|counter| counter.value())
     }
 
-    /// Ends them.
+    /// Closes the counters.
     pub(crate) fn end(self) {
         self.0.into_iter().for_each(Counter::end);
     }

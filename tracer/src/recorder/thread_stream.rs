@@ -1,4 +1,4 @@
-//! A recorder's fields for the cold path: its stream, its chunk, the events that were lost.
+//! A recorder's fields for the cold path: its stream, its chunk, and its lost events.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,94 +16,95 @@ use crate::recorder::registers::Registers;
 use crate::recorder::waiting_task::Joining;
 use crate::storage::spool::{Chunk, Spool};
 
-/// What a stream holds. All zeros is a thread's.
+/// The content of a stream. All zeros means a thread's events.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Kind {
     /// The events of a thread.
     Thread = 0,
-    /// The records of a device, by its number.
+    /// The records of a device with this number.
     Device(i32) = 1,
     /// The samples of a thread.
     Samples(SamplesOf) = 2,
 }
 
-/// Whose samples a stream holds, and those that a chunk may begin with.
+/// The thread of a sample stream, and what the stream's chunks need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SamplesOf {
-    /// The stream of the thread's events.
+    /// The number of the stream with the thread's events.
     pub(crate) thread_stream: u32,
-    /// The processor time between two samples that was asked for.
+    /// The requested CPU time between two samples, in nanoseconds.
     pub(crate) period_ns: u64,
-    /// The clocks before the oldest.
+    /// The clock pair before the oldest sample.
     pub(crate) since: ClockPair,
-    /// The time of the newest that the stream has.
+    /// The time of the newest sample in the stream, in raw ticks.
     pub(crate) newest: u64,
 }
 
-/// The device of a thread that is in no target region.
+/// Marks a thread that is in no target region.
 pub(crate) const NO_DEVICE: i32 = -1;
 
-/// The cold half of a [`crate::recorder::recorder::Recorder`]. All zeros is that of a thread without stream.
+/// The cold half of a [`crate::recorder::recorder::Recorder`]. All zeros is a thread without a stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The stream's number in the session, from 1; 0: none.
+    /// The stream's number in the session, from 1; 0 for none.
     pub(crate) number: Cell<u32>,
-    /// Chunks begun before the current one.
+    /// Number of chunks before the current one.
     pub(crate) sequence: Cell<u32>,
-    /// The current chunk's index in the spool, where there is one.
+    /// The current chunk's index in the spool; valid only if there is a chunk.
     pub(crate) chunk: Cell<u32>,
-    /// Words of the chunk for events.
+    /// Number of words for events in the chunk.
     pub(crate) chunk_words: Cell<usize>,
-    /// The implicit task that waits at the end of its region.
+    /// The implicit task that waits at the end of its parallel region.
     pub(crate) joining: Joining,
     /// The thread's initial task.
     pub(crate) initial: InitialTask,
-    /// The same where there is a second tool, as the runtime has it.
+    /// The thread's initial task with the runtime's pointers, if there is a second tool.
     pub(crate) initial_of_both: InitialTask,
     /// Whether the runtime may be collecting the dependences of a task that this thread created.
     pub(crate) collecting: Collecting,
-    /// The spool of the chunk, by which a session is known; null before the first.
+    /// The spool of the chunk, which identifies the session; null before the first chunk.
     pub(crate) spool: Cell<*const Spool>,
     /// Whether the thread is on the cold path.
     pub(crate) busy: Busy,
-    /// What it holds.
+    /// The stream's content.
     pub(crate) kind: Cell<Kind>,
-    /// The thread's record of samples, by its number from 1; 0 where it is not sampled.
+    /// The number of the thread's record for samples, from 1; 0 if it is not sampled.
     pub(crate) sampled: Cell<u32>,
-    /// The processor's counters of the thread.
+    /// The CPU's counters for the thread.
     pub(crate) registers: Cell<Registers>,
-    /// The thread's record of processor time, by its number from 1; 0 where it has none.
+    /// The number of the thread's CPU time record, from 1; 0 if it has none.
     pub(crate) cpu_time: Cell<u32>,
     /// The device of the target region that the thread is in, or [`NO_DEVICE`].
     pub(crate) target_device: Cell<i32>,
-    /// A device's tracer knows of the operation that the thread asks for.
+    /// The operation that the thread requests was announced to a device tracer.
     pub(crate) is_announced: Cell<bool>,
-    /// The target regions that the thread is in, the innermost in the lowest bit: 1 where it was announced to a tracer of devices.
+    /// One bit per target region that the thread is in, the innermost in the lowest bit; set if the region was
+    /// announced to a device tracer.
     pub(crate) announced_regions: Cell<u64>,
-    /// True where ids were given that the chunk does not know of: nothing more may be written into it.
+    /// Ids were assigned that the chunk does not reflect, so nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
-    /// Events not recorded, and not reported yet. Atomic since signal handlers on the same thread count, too.
+    /// Number of lost events that are not reported yet. Atomic because signal handlers on the same thread count, too.
     lost: AtomicU64,
-    /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
+    /// The number of the chunk whose header counts the lost events, too, from 1; 0 for none.
     unreported_in: Cell<u32>,
-    /// The spool of the session that they are lost in; null where the process has none yet.
+    /// The spool of the session to which the lost events belong; null if the process had none.
     unreported_of: Cell<*const Spool>,
-    /// The clock before the first of them.
+    /// The time before the first lost event, in raw ticks.
     pub(crate) lost_since: Cell<u64>,
-    /// The newest id given to a target region or data operation, counted from 1.
+    /// The counter of ids of target regions and data operations.
     pub(crate) newest_target: Cell<u64>,
-    /// Full chunks that a flight recorder keeps, the oldest first.
+    /// Full chunks that a flight recorder retains, oldest first.
     pub(crate) kept: KeptChunks,
-    /// Modules that this thread has asked for.
+    /// Modules that this thread has looked up.
     pub(crate) modules: KnownModules,
     /// Events of a forked child that has not used OpenMP yet.
     pub(crate) held: Held,
 }
 
-/// Ids of streams lie this far apart.
+/// Number of bits of an id below the stream's number.
 const ID_SHIFT: u32 = 40;
-/// Set in ids of target regions and data operations, which no predictor counts.
+/// Set in ids of target regions and data operations, which are not counted by the predictors.
 const TARGET_BIT: u64 = 1 << 39;
 
 impl Stream {
@@ -143,25 +144,26 @@ impl Stream {
         u64::from(self.number.get()) << ID_SHIFT
     }
 
-    /// A new id for a target region or data operation.
+    /// Assigns an id to a target region or data operation.
     pub(crate) fn target_id(&self) -> u64 {
         self.newest_target.set(self.newest_target.get() + 1);
         self.first_id() | TARGET_BIT | self.newest_target.get()
     }
 
-    /// Counts an event that was not recorded. The header of the stream's last chunk counts it, too: the process may be
-    /// killed before the stream has another chunk to report it in. `spool` is that of the session.
+    /// Counts a lost event. The header of the stream's last chunk counts it, too, because the process may be killed
+    /// before the stream has another chunk for reporting it. `spool` is the session's.
     pub(crate) fn lose(&self, now: u64, spool: Option<&Spool>) {
         let of = spool.map_or(std::ptr::null(), std::ptr::from_ref);
         if self.unreported_of.replace(of) != of {
-            // Of a session before, whose end did not wait for this thread: its spool reports them.
+            // The count is from a previous session, whose end did not wait for this thread: its spool reports these
+            // events.
             self.lost.store(0, Ordering::Relaxed);
         }
         // Relaxed: shared only with signal handlers on this thread.
         if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
             self.lost_since.set(now);
             let own = |spool: &&Spool| std::ptr::eq(self.spool.get(), *spool);
-            // A stream that never had one counts in the first of all.
+            // A stream that never had a chunk counts in the spool's first chunk.
             let index = spool.filter(own).map_or(0, |_| self.chunk.get());
             self.unreported_in.set(index + 1);
         }
@@ -174,7 +176,7 @@ impl Stream {
         spool?.reserved_chunk(self.unreported_in.get().checked_sub(1)?).map(Chunk::header)
     }
 
-    /// How many were counted since this was asked last; they are reported now.
+    /// Returns the number of events lost since the last call; the caller reports them.
     pub(crate) fn take_lost(&self, spool: Option<&Spool>) -> u64 {
         // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
         let lost = self.lost.swap(0, Ordering::Relaxed);
@@ -190,7 +192,7 @@ impl Stream {
         lost
     }
 
-    /// Becomes the new stream `number`.
+    /// Resets the stream for its new number.
     pub(crate) fn reset(&self, number: u32) {
         self.number.set(number);
         self.sequence.set(0);

@@ -1,15 +1,17 @@
-//! The implicit task that waits in the barrier at the end of its region, for runtimes that copy its data there.
+//! The implicit task that waits in the barrier at the end of its parallel region, for runtimes that copy its data
+//! there.
 
 use std::cell::Cell;
 use std::ptr::null_mut;
 
 use ompt_sys::ompt_data_t;
 
-/// The thread's implicit task, from the begin of the barrier at the end of its region to its end. All zeros is none.
+/// The thread's implicit task, from the start of the barrier at the end of its region to the task's end. All zeros
+/// means none.
 #[derive(Debug)]
 pub(crate) struct Joining {
     pub(crate) id: Cell<u64>,
-    /// Where the runtime keeps the tool's data of the task itself.
+    /// The runtime's storage for the tool's data of the task, not a copy of it.
     pub(crate) task: Cell<*mut ompt_data_t>,
 }
 
@@ -18,7 +20,8 @@ impl Joining {
         Joining { id: Cell::new(0), task: Cell::new(null_mut()) }
     }
 
-    /// Takes the id out of the task, unless one that runs in its barrier has come to a barrier of its own.
+    /// Removes the id from the task's data. Does nothing for a task executed within the barrier that reaches another
+    /// barrier.
     pub(crate) fn begin(&self, data: &mut ompt_data_t) {
         if self.id.get() == 0 {
             // SAFETY: every bit pattern is a number.
@@ -28,7 +31,7 @@ impl Joining {
         }
     }
 
-    /// The implicit task with this data, or this copy of it, has ended.
+    /// The implicit task with this data, or this copy of its data, has ended.
     pub(crate) fn end(&self, data: &mut ompt_data_t) {
         // SAFETY: every bit pattern is a number.
         if self.id.get() == unsafe { data.value } {

@@ -1,35 +1,37 @@
-//! A function of the runtime's that is kept.
+//! A stored entry point of the runtime.
 
 use std::marker::PhantomData;
 use std::mem::transmute_copy;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// An entry point of type `F`, for callbacks and signal handlers; none where the runtime has none, or nobody needs it.
+/// An entry point of type `F`, for callbacks and signal handlers; unset if the runtime does not have it, or it is not
+/// needed.
 #[derive(Debug)]
 pub(crate) struct EntryPoint<F>(AtomicPtr<()>, PhantomData<F>);
 
 impl<F: Copy> EntryPoint<F> {
-    /// None yet.
+    /// Unset.
     pub(crate) const fn new() -> EntryPoint<F> {
         const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
         EntryPoint(AtomicPtr::new(null_mut()), PhantomData)
     }
 
-    /// From now on [`EntryPoint::get`] gives this function, or none.
+    /// Sets or clears the function returned by [`EntryPoint::get`].
     pub(crate) fn set(&self, function: Option<F>) {
-        // SAFETY: of one size, as `new` checks; every bit pattern is a pointer.
+        // SAFETY: of the same size, as `new` checks; every bit pattern is a pointer.
         let function = function.map_or(null_mut(), |function| unsafe { transmute_copy(&function) });
-        // Relaxed: who is called next sees it by the runtime's own order; a function of the runtime needs no data of ours.
+        // Relaxed: later callbacks see it by the runtime's own synchronization; a function of the runtime does not
+        // depend on our data.
         self.0.store(function, Ordering::Relaxed);
     }
 
-    /// The function.
+    /// The function, if set.
     #[inline]
     pub(crate) fn get(&self) -> Option<F> {
         // Relaxed: see `set`.
         let function = self.0.load(Ordering::Relaxed);
-        // SAFETY: only `set` stores what is not null, and that is an `F`.
+        // SAFETY: a pointer that is not null was stored by `set`, from an `F`.
         (!function.is_null()).then(|| unsafe { transmute_copy(&function) })
     }
 }

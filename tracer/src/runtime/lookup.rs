@@ -1,4 +1,4 @@
-//! The OpenMP runtime as its lookup shows it: entry points, states, processors, places.
+//! The OpenMP runtime as seen through its lookup function: entry points, states, CPUs, places.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -49,35 +49,36 @@ const ENTRY_POINTS: &[&CStr] = &[
     c"ompt_get_task_frame",
 ];
 
-/// From here `enumerate_states` gives the full list; from 0 it leaves out `work_serial`, which is 0 (`ompt_state_t`).
+/// Start value with which `enumerate_states` returns all states; with 0 it omits `work_serial`, which is 0
+/// (`ompt_state_t`).
 const STATE_UNDEFINED: c_int = 0x102;
-/// From here `enumerate_mutex_impls` begins (`ompt_mutex_impl_none`).
+/// Start value for `enumerate_mutex_impls` (`ompt_mutex_impl_none`).
 const MUTEX_IMPL_NONE: c_int = 0;
-/// No runtime has more states or places; an enumeration that never ends is cut here.
+/// Limit for endless enumerations; no runtime has more states or places.
 const MOST: usize = 4096;
 
-/// The result of `ompt_get_parallel_info` and `ompt_get_task_info` where the level has a region or task, and it is known now
-/// (OpenMP 5.2, 19.6.1.13 and 19.6.1.14).
+/// The result of `ompt_get_parallel_info` and `ompt_get_task_info` if there is a region or task at that level, and the
+/// information is available (OpenMP 5.2, 19.6.1.13 and 19.6.1.14).
 pub(crate) const INFO_IS_THERE: c_int = 2;
 
-/// A runtime's lookup.
+/// A runtime's lookup function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lookup(ompt_function_lookup_t);
 
-/// The lookup of the runtime in this process, until it finalizes the tool; null without one. No lock: the child of a raw
-/// clone(2) would wait for ever for one that a thread of its parent held.
+/// The lookup function of this process's runtime, until it finalizes the tool; null if there is none. Not behind a
+/// lock, which the child of a raw clone(2) would wait for forever if a thread of its parent held it.
 static LOOKUP: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
 impl Lookup {
     /// # Safety
-    /// `lookup` came with `ompt_initialize_t`, and works until the runtime ends.
+    /// `lookup` is the argument of `ompt_initialize_t`, and works until the runtime ends.
     pub(crate) unsafe fn new(lookup: ompt_function_lookup_t) -> Lookup {
-        // Release: partner of the load in `current`.
+        // Release; pairs with Acquire in `current`.
         LOOKUP.store(lookup as *mut (), Ordering::Release);
         Lookup(lookup)
     }
 
-    /// A lookup between the tracer and the runtime.
+    /// A lookup function of the tracer, located between the next tool and the runtime.
     ///
     /// # Safety
     /// As for [`Lookup::new`].
@@ -85,37 +86,37 @@ impl Lookup {
         Lookup(lookup)
     }
 
-    /// The lookup of the runtime that is there.
+    /// The lookup function of the current runtime.
     pub(crate) fn current() -> Option<Lookup> {
-        // Acquire: partner of the store in `new`.
+        // Acquire; pairs with Release in `new`.
         let lookup = LOOKUP.load(Ordering::Acquire);
         (!lookup.is_null()).then(|| {
-            // SAFETY: only `new` stores what is not null, and that is such a function.
+            // SAFETY: a pointer that is not null was stored by `new`, from such a function.
             Lookup(unsafe { transmute::<*mut (), ompt_function_lookup_t>(lookup) })
         })
     }
 
-    /// The runtime is going.
+    /// The runtime is ending.
     pub(crate) fn forget() {
-        // Release: partner of the load in `current`, as in `new`.
+        // Release; pairs with Acquire in `current`, as in `new`.
         LOOKUP.store(null_mut(), Ordering::Release);
     }
 
-    /// Where its code is.
+    /// The function's address.
     pub(crate) fn address(self) -> *const c_void {
         self.0 as *const c_void
     }
 
-    /// The entry point `name`.
+    /// Looks up the entry point `name`.
     pub(crate) fn find(self, name: &CStr) -> Option<ompt_interface_fn_t> {
         // SAFETY: by `new`'s contract; a C string.
         unsafe { (self.0)(name.as_ptr()) }
     }
 
-    /// The entry point `name`, whose type is `F`.
+    /// Looks up the entry point `name` of type `F`.
     ///
     /// # Safety
-    /// The specification gives the type `F` to the entry point of that name.
+    /// The specification defines `F` as the type of this entry point.
     pub(crate) unsafe fn entry<F: Copy>(self, name: &CStr) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<ompt_interface_fn_t>()) };
         // SAFETY: by this function's contract; function pointers of one size.
@@ -140,7 +141,7 @@ impl Lookup {
         unsafe { self.entry(c"ompt_get_parallel_team_size") }
     }
 
-    /// Whether the runtime gives data in the place of TR2's ids: its callbacks have pointers to data where the report has ids.
+    /// Whether the runtime passes pointers to data where TR2 has ids.
     pub(crate) fn has_data_in_tr2(self) -> bool {
         self.find(c"ompt_get_parallel_data").is_some()
     }
@@ -169,12 +170,13 @@ impl Lookup {
         unsafe { self.entry(c"ompt_get_task_info") }
     }
 
-    /// The library that the lookup lies in.
+    /// The library that contains the lookup function.
     fn library(self) -> Option<String> {
         loader::library_of(self.0 as *const _)
     }
 
-    /// The metadata of the runtime, which gave these texts and numbers to `ompt_start_tool` and its like.
+    /// The runtime's description in the metadata; `version` and `omp_version` were passed to `ompt_start_tool` or a
+    /// similar function.
     pub(crate) fn describe(self, dialect: &str, version: &str, omp_version: u32) -> Runtime {
         let names = self.entry_points().into_iter();
         Runtime {
@@ -188,7 +190,7 @@ impl Lookup {
         }
     }
 
-    /// Names of the entry points that there are.
+    /// Names of the entry points that the runtime has.
     fn entry_points(self) -> Vec<&'static str> {
         ENTRY_POINTS
             .iter()
@@ -211,7 +213,7 @@ impl Lookup {
                 unsafe { next(number, following, name) }
             })
         };
-        // TR2, and the first runtimes of TR4, begin elsewhere; the other number is not one of their states.
+        // TR2, and the first TR4 runtimes, start with another value; the usual one is not one of their states.
         let states = from(STATE_UNDEFINED);
         match states.is_empty() {
             true => from(tr2::ompt_state_first),
@@ -219,7 +221,7 @@ impl Lookup {
         }
     }
 
-    /// The implementations of mutexes that the runtime enumerates.
+    /// The mutex implementations that the runtime enumerates.
     fn mutex_impls(self) -> BTreeMap<u32, String> {
         // SAFETY: OpenMP 5.2, 19.6.1.2.
         let entry: Option<ompt_enumerate_mutex_impls_t> =
@@ -233,7 +235,7 @@ impl Lookup {
         })
     }
 
-    /// Processors, as far as the runtime knows; on a thread that has begun.
+    /// The number of CPUs according to the runtime; only on a thread that has begun.
     pub(crate) fn num_procs(self) -> i32 {
         // SAFETY: OpenMP 5.2, 19.6.1.6.
         let entry: Option<ompt_get_num_procs_t> = unsafe { self.entry(c"ompt_get_num_procs") };
@@ -241,13 +243,14 @@ impl Lookup {
         entry.map_or(0, |get| unsafe { get() })
     }
 
-    /// Threads of a region, as `omp_get_max_threads` says outside of regions; on a thread that has begun.
+    /// The maximum number of threads of a parallel region, as returned by `omp_get_max_threads` outside of regions;
+    /// only on a thread that has begun.
     pub(crate) fn max_threads(self) -> Option<i32> {
         max_threads()
     }
 
-    /// Devices; on a thread that has begun. `None` behind the adapter for libgomp before the first construct for a device: libgomp
-    /// would load its plugins to count them.
+    /// The number of devices; only on a thread that has begun. `None` with the libgomp adapter before the first device
+    /// construct, because libgomp would load its plugins to count the devices.
     pub(crate) fn num_devices(self) -> Option<i32> {
         // SAFETY: OpenMP 5.2, 19.6.1.17.
         let entry: Option<ompt_get_num_devices_t> = unsafe { self.entry(c"ompt_get_num_devices") };
@@ -257,7 +260,7 @@ impl Lookup {
         is_known.then_some(count)
     }
 
-    /// The processors of each place; on a thread that has begun.
+    /// The CPUs of each place; only on a thread that has begun.
     pub(crate) fn places(self) -> Vec<Vec<i32>> {
         // SAFETY: OpenMP 5.2, 19.6.1.7 and 19.6.1.8.
         let (number, ids): (Option<ompt_get_num_places_t>, Option<ompt_get_place_proc_ids_t>) =
@@ -269,7 +272,7 @@ impl Lookup {
         let places = unsafe { number() }.clamp(0, MOST as i32);
         let processors = |place| {
             let mut processors = vec![0; MOST];
-            // SAFETY: the place exists, and the array is as long as said; it is written if all fit.
+            // SAFETY: the place exists, and the array has the given length; the runtime writes it only if all ids fit.
             let len = unsafe { ids(place, MOST as c_int, processors.as_mut_ptr()) };
             processors.truncate(len.clamp(0, MOST as c_int) as usize);
             processors
@@ -278,7 +281,7 @@ impl Lookup {
     }
 }
 
-/// The path by the real name of its folder: `omptrace record` preloads runtimes by a link that goes away.
+/// Resolves links in the path's directory: `omptrace record` preloads runtimes through a temporary link.
 fn real_folder(path: String) -> String {
     let named = Path::new(&path);
     let folder = named.parent().and_then(|folder| folder.canonicalize().ok());
@@ -288,7 +291,7 @@ fn real_folder(path: String) -> String {
     }
 }
 
-/// Follows an enumeration from `first` to its end.
+/// Enumerates values from `first` to the end.
 fn enumerate(
     first: c_int,
     next: impl Fn(c_int, *mut c_int, *mut *const c_char) -> c_int,
@@ -306,7 +309,7 @@ fn enumerate(
     found
 }
 
-/// A text of the runtime's; empty where it passes none.
+/// A text from the runtime; empty for a null pointer.
 ///
 /// # Safety
 /// `text` is null or a C string.

@@ -1,4 +1,4 @@
-//! What the trace's metadata say of the runtime.
+//! Metadata about the runtime.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use omptrace_trace_format::metadata::{Clock, Metadata, OfLibgomp, Processors, Re
 
 use crate::runtime::lookup::Lookup;
 
-/// The second block, before the first event: the runtime, what was registered, the clock.
+/// The second metadata block, written before the first event: the runtime, the registered callbacks, and the clock.
 pub(crate) fn runtime(runtime: Runtime, callbacks: BTreeMap<String, Registration>, clock: Clock) -> Metadata {
     Metadata { runtime: Some(runtime), callbacks, clock: Some(clock), ..Metadata::default() }
 }
 
-/// The third block: what runtimes know only on a thread that has begun.
+/// The third metadata block: facts that runtimes know only on a thread that has begun.
 pub(crate) fn processors(lookup: Lookup, of_libgomp: Option<OfLibgomp>) -> Metadata {
     let processors = Processors {
         max_threads: of_libgomp.as_ref().and_then(|_| lookup.max_threads()),

@@ -1,11 +1,11 @@
-//! The OpenMP runtime, as it is asked.
+//! Queries of the OpenMP runtime.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`lookup`] | a runtime's entry points, states, processors and places |
-//! | [`entry_point`] | a function of the runtime's that is kept |
-//! | [`metadata`] | what the trace says of the runtime |
-//! | [`replaced_libgomp`] | GCC's runtime whose place another one took |
+//! | [`lookup`] | a runtime's entry points, states, CPUs and places |
+//! | [`entry_point`] | a stored entry point of the runtime |
+//! | [`metadata`] | metadata about the runtime |
+//! | [`replaced_libgomp`] | GCC's libgomp when another runtime replaces it |
 
 pub(crate) mod entry_point;
 pub(crate) mod lookup;

@@ -1,4 +1,4 @@
-//! The libgomp whose place another runtime took, and what is asked of it and of that runtime.
+//! Queries of a libgomp that another runtime replaces, and of that runtime.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 
@@ -9,20 +9,20 @@ use crate::os::loader;
 use crate::os::threads::lock::Mutex;
 use crate::runtime::entry_point::EntryPoint;
 
-/// The view of the libgomp whose place another runtime took, when that started.
+/// The view of the replaced libgomp when the other runtime started.
 static REPLACED: Mutex<Option<OfLibgomp>> = Mutex::new(None);
 
-/// The view of the libgomp whose place another runtime took; `None` where there is none.
+/// The view of the replaced libgomp; `None` if libgomp is not replaced.
 pub(crate) fn replaced() -> Option<OfLibgomp> {
     REPLACED.lock().clone()
 }
 
-/// Keeps the view of the libgomp whose place another runtime takes.
+/// Stores the view of the replaced libgomp.
 pub(crate) fn set_replaced(view: Option<OfLibgomp>) {
     *REPLACED.lock() = view;
 }
 
-/// Whether the code at `address` is that of the library which observes libgomp, and calls it.
+/// Whether `address` is in the code of the libgomp adapter, which observes libgomp and calls it.
 pub(crate) fn is_adapter(address: *const c_void) -> bool {
     let path = loader::library_of(address).unwrap_or_default();
     path.ends_with("/libomptgomp.so")
@@ -30,11 +30,12 @@ pub(crate) fn is_adapter(address: *const c_void) -> bool {
 
 type Ask = extern "C" fn() -> c_int;
 
-/// `omp_get_level` and `omp_get_max_threads` of the runtime in libgomp's place.
+/// `omp_get_level` and `omp_get_max_threads` of the runtime that replaces libgomp.
 static LEVEL: EntryPoint<Ask> = EntryPoint::new();
 static MAX_THREADS: EntryPoint<Ask> = EntryPoint::new();
 
-/// Looks up what [`max_threads`] asks: the runtime that holds `address` starts. Later, the loader's lock may be taken.
+/// Looks up the functions for [`max_threads`], when the runtime that contains `address` starts. Later, the loader's
+/// lock may be held.
 pub(crate) fn look_up_max_threads(address: *const c_void) {
     let library = loader::library_of(address).and_then(|path| Library::open(&path));
     let function = |name| library.as_ref().and_then(|library| library.typed(name));
@@ -42,13 +43,13 @@ pub(crate) fn look_up_max_threads(address: *const c_void) {
     MAX_THREADS.set(function(c"omp_get_max_threads"));
 }
 
-/// How many threads a region of the runtime in libgomp's place would have, asked outside of regions.
+/// `omp_get_max_threads` of the runtime that replaces libgomp, outside of parallel regions.
 pub(crate) fn max_threads() -> Option<i32> {
     let is_outside = LEVEL.get()?() == 0;
     is_outside.then(|| MAX_THREADS.get().map(|ask| ask()))?
 }
 
-/// The libgomps that the loader has.
+/// The paths of all loaded libgomps.
 pub(crate) fn loaded() -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     loader::each_module(|info, _| {
@@ -64,14 +65,14 @@ pub(crate) fn loaded() -> Vec<String> {
     found
 }
 
-/// A library that is loaded.
+/// A library that is already loaded.
 pub(crate) struct Library(*mut c_void);
 
 impl Library {
     pub(crate) fn open(path: &str) -> Option<Library> {
         let path = CString::new(path).ok()?;
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        // SAFETY: it loads nothing: the library is there.
+        // SAFETY: loads nothing, because the library is already loaded.
         let handle = unsafe { loader::dlopen_of_c_library()(path.as_ptr(), flags) };
         if handle.is_null() {
             loader::forget_error();
@@ -80,28 +81,28 @@ impl Library {
         Some(Library(handle))
     }
 
-    /// Its function of this name.
+    /// The address of the library's function `name`.
     pub(crate) fn function(&self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the handle is open.
         let found = unsafe { loader::symbol(self.0, name) };
         (!found.is_null()).then_some(found)
     }
 
-    /// The answer of its function of this name, which takes nothing and gives an `int`.
+    /// Calls the library's function `name`, which has no parameters and returns an `int`.
     pub(crate) fn ask(&self, name: &CStr) -> Option<c_int> {
         self.typed(name).map(|function| function())
     }
 
     fn typed(&self, name: &CStr) -> Option<Ask> {
         let function = self.function(name)?;
-        // SAFETY: OpenMP 5.2, section 18: the functions that are asked for have this type.
+        // SAFETY: OpenMP 5.2, section 18: the queried functions have this type.
         Some(unsafe { std::mem::transmute::<*mut c_void, Ask>(function) })
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: the handle is open, and not used any more.
+        // SAFETY: the handle is open, and no longer used.
         unsafe { libc::dlclose(self.0) };
     }
 }

@@ -1,18 +1,19 @@
-//! The one place per thread in which LLVM's runtime, and Intel's, keep the tool's data of two things.
+//! Works around a data word that LLVM's runtime, and Intel's, use per thread for two purposes.
 //!
-//! One is the task of a `taskwait` with dependences, and of an undeferred task that waits for its own. The other is a copy
-//! of the data of a worker's implicit task. The runtime makes it at the begin of the barrier that ends a region, and never
-//! empties it. Where the first begins, the runtime aborts unless the place is empty
-//! (`taskwait_task_data->ptr == NULL`). The place is not empty in any task that a worker runs in that barrier, and anywhere
-//! on a thread that has been a worker. A tool that gives tasks no data is the only one that never meets this. So what is
-//! copied is empty, and the copy has the task's id only while the runtime reports ends:
+//! One is the tool's data of the task of a `taskwait` with dependences, and of an undeferred task that waits for its
+//! dependences. The other is a copy of the data of a worker's implicit task, which the runtime makes at the start of
+//! the barrier that ends a parallel region, and never clears. When a task of the first kind begins, the runtime aborts
+//! unless the word is zero (`taskwait_task_data->ptr == NULL`). The word is not zero in any task that a worker executes
+//! in that barrier, and anywhere on a thread that has been a worker. Only a tool that assigns no data to tasks is never
+//! affected. So the tracer makes the copied data zero, and puts the task's id into the copy only while the runtime
+//! reports ends:
 //!
 //! ```text
-//! sync_region_wait begin   the id is taken out of the task, and kept      the runtime copies
-//! task_schedule            the task gets its id back                      where the thread runs tasks while it waits
+//! sync_region_wait begin   the tracer removes the id from the task, and keeps it; the runtime copies
+//! task_schedule            the task gets its id back, if the thread executes tasks while it waits
 //! sync_region_wait end     the copy gets the id
 //! sync_region end
-//! implicit_task end        the copy is emptied
+//! implicit_task end        the copy is cleared
 //! ```
 
 use ompt_sys::{
@@ -23,8 +24,8 @@ use ompt_sys::{
 use crate::recorder::initial_task::InitialTask;
 use crate::recorder::this_thread;
 
-/// Records an end of a wait, with the id where it belongs before and after it. Only a worker's barrier at the end of a region
-/// has no code address at its begin.
+/// Records the begin or end of a wait with the right id in the data word before and after it. At the begin, only a
+/// worker's barrier at the end of a region has no code address.
 ///
 /// # Safety
 /// `task_data` is null, or valid during the callback.
@@ -47,7 +48,7 @@ pub(crate) unsafe fn around_copy(
     if endpoint == ompt_scope_begin {
         record();
         let recorder = this_thread::recorder();
-        // A thread that records nothing has given no ids.
+        // A thread that records nothing has assigned no ids.
         if !recorder.is_idle() {
             recorder.stream.joining.begin(data);
         }
@@ -59,7 +60,7 @@ pub(crate) unsafe fn around_copy(
     }
 }
 
-/// A task is suspended, and the event is no usual one. In the barrier the first is the implicit task.
+/// A task is suspended in an unusual event. In the barrier, the first such task is the implicit one.
 ///
 /// # Safety
 /// `prior_task_data` is null, or valid during the callback.
@@ -71,7 +72,7 @@ pub(crate) unsafe fn task_is_suspended(prior_task_data: *mut ompt_data_t) {
     }
 }
 
-/// What `f` makes of the thread's initial task where there is a second tool. A thread that records nothing has none.
+/// Calls `f` with the thread's initial task as seen by both tools. A thread that records nothing has none.
 pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
     match this_thread::recorder() {
         recorder if recorder.is_idle() => f(&InitialTask::new()),
@@ -79,7 +80,7 @@ pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
     }
 }
 
-/// The end of an implicit task is recorded.
+/// Called after the end of an implicit task was recorded.
 ///
 /// # Safety
 /// `task_data` is null, or valid during the callback.

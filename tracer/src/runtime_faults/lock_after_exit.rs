@@ -1,11 +1,12 @@
-//! The thread that LLVM's runtime numbers 0, and what cannot be recorded when it has ended.
+//! Works around a crash of LLVM's runtime after its thread number 0 has ended.
 //!
-//! At the end of a `critical`, LLVM's runtime and Intel's report `mutex_released` to a tool. Whichever thread leaves it,
-//! they look the place up in the record of thread 0 (`OMPT_LOAD_RETURN_ADDRESS(0)` in `__kmpc_end_critical`). That thread is
-//! the first one that used OpenMP. When it has ended, there is no record, and the program dies: one that computes in a
-//! thread of its own, and then in another. So the callback is taken back before, and the next mutex that is acquired reports
-//! what will be missing. At the end of most programs the thread ends, too, and nothing follows. LLVM's development repaired
-//! it at the end of 2025; nothing that can be asked distinguishes these runtimes from the others.
+//! At the end of a `critical` region, LLVM's runtime and Intel's report `mutex_released` to a tool. On any thread, they
+//! look up the code address in the record of thread 0 (`OMPT_LOAD_RETURN_ADDRESS(0)` in `__kmpc_end_critical`), the
+//! first thread that used OpenMP. Once that thread has ended, the record does not exist and the program crashes, for
+//! example if it computes in a thread that it creates, and then in another one. So the callback is removed before the
+//! thread ends, and the next `mutex_acquired` reports that events will be missing. In most programs, that thread ends
+//! with the program, and nothing is missing. LLVM's development version fixed this at the end of 2025; there is no way
+//! to distinguish such a runtime from others.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -26,21 +27,21 @@ use crate::recorder::guarded::guarded;
 use crate::session;
 use crate::session::hooks::SessionHooks;
 
-/// The data that [`thread_ends`] needs; null where the runtime is another, or `mutex_released` is not recorded.
+/// The data for [`thread_ends`]; null for other runtimes, or if `mutex_released` is not recorded.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
 #[derive(Debug)]
 struct Watch {
     set_callback: ompt_set_callback_t,
     released: ompt_callbacks_t,
-    /// `mutex_acquired`, where it is recorded.
+    /// `mutex_acquired`, if it is recorded.
     acquired: Option<(ompt_callbacks_t, ompt_callback_t)>,
-    /// The first thread, by its number in the system; 0 before it has begun.
+    /// The first thread's id; 0 before it begins.
     first: AtomicI32,
     reported: AtomicBool,
 }
 
-/// A runtime of this `version` begins, with these callbacks registered.
+/// A runtime with this `version` starts, with these callbacks registered.
 pub(crate) fn watch<'a>(
     version: &str,
     set_callback: ompt_set_callback_t,
@@ -59,23 +60,23 @@ pub(crate) fn watch<'a>(
             reported: AtomicBool::new(false),
         }))
     });
-    // Release; pairs with Acquire in `current`. What was there stays: a thread may be looking at it.
+    // Release; pairs with Acquire in `current`. The previous value is not freed, because a thread may be reading it.
     WATCH.store(watch.unwrap_or(null_mut()), Ordering::Release);
 }
 
 fn current() -> Option<&'static Watch> {
-    // SAFETY: null, or a box that `watch` left there for good. Acquire; pairs with Release in `watch`.
+    // SAFETY: null, or a box that `watch` has leaked. Acquire; pairs with Release in `watch`.
     unsafe { WATCH.load(Ordering::Acquire).as_ref() }
 }
 
-/// The first thread is that of one process.
+/// The part of a session that resets the first thread in a forked child.
 #[derive(Debug)]
 pub(crate) struct FirstThread;
 
 pub(crate) static SESSION_HOOKS: FirstThread = FirstThread;
 
 impl SessionHooks for FirstThread {
-    /// A forked child, whose one thread becomes number 0, and whose callbacks are its parent's.
+    /// In a forked child, its only thread becomes number 0; the callbacks are inherited.
     fn in_child(&self) {
         if let Some(watch) = current() {
             // Relaxed: the child has one thread.
@@ -84,10 +85,10 @@ impl SessionHooks for FirstThread {
     }
 }
 
-/// The calling thread begins, as an initial thread.
+/// The calling thread begins as an initial thread.
 pub(crate) fn initial_thread_begins() {
     if let Some(watch) = current() {
-        // Relaxed: only the number counts; the thread compares it with its own.
+        // Relaxed: only the number is shared; a thread compares it with its own.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         let _ = watch.first.compare_exchange(0, system::thread_id(), success, failure);
     }
@@ -100,8 +101,8 @@ pub(crate) fn thread_ends() {
     if watch.first.load(Ordering::Relaxed) != system::thread_id() {
         return;
     }
-    // SAFETY: entry points may be called at any time until the runtime is finalized. One callback is taken back; the other has
-    // the signature that belongs to the number.
+    // SAFETY: entry points may be called until the runtime is finalized. One callback is removed; the other function
+    // has the signature of its callback.
     unsafe {
         (watch.set_callback)(watch.released, None);
         if let Some((number, _)) = watch.acquired {
@@ -111,7 +112,7 @@ pub(crate) fn thread_ends() {
     }
 }
 
-/// `mutex_acquired`, whose `mutex_released` will not come.
+/// `mutex_acquired` without the `mutex_released` that should follow.
 unsafe extern "C" fn acquired_unreported(
     kind: ompt_mutex_t,
     wait_id: ompt_wait_id_t,
@@ -121,13 +122,13 @@ unsafe extern "C" fn acquired_unreported(
     let Some((number, usual)) = watch.acquired else {
         return;
     };
-    // SAFETY: the function that is registered for `mutex_acquired`, and the arguments of this call.
+    // SAFETY: the function that was registered for `mutex_acquired`, with the arguments of this call.
     unsafe {
         let usual: ompt_callback_mutex_t = std::mem::transmute(usual);
         usual(kind, wait_id, codeptr_ra);
         (watch.set_callback)(number, watch.acquired.map(|(_, function)| function));
     }
-    // Relaxed: one line more or less.
+    // Relaxed: it only avoids repeating a message.
     if !watch.reported.swap(true, Ordering::Relaxed) {
         guarded(report);
     }

@@ -1,10 +1,12 @@
-//! The stacks of those who create regions and tasks.
+//! The call stacks on which parallel regions and tasks are created.
 //!
-//! A region's is wanted where a sample was taken in it. A worker's stack begins in the runtime. Only its creator's stack says
-//! where the region was created. So the handler marks the regions that the thread is in. Who ends a marked region stores its own
-//! stack, in the frame that created the region. Regions without samples cost one comparison.
+//! A region's stack is needed if a sample was taken in the region: a worker's stack starts in the runtime, so only the
+//! creator's stack shows where the region was created. So the signal handler marks the regions that the thread is in.
+//! The thread that ends a marked region stores its own stack, since it is in the frame that created the region. Regions
+//! without samples cost one comparison.
 //!
-//! A task's is recorded if the user asks for it, when the task is created: nobody knows yet whether it will be sampled.
+//! A task's stack is recorded if the user requests it, when the task is created, because it is not known yet whether
+//! the task will be sampled.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,21 +29,22 @@ use crate::samples::sampled_threads::Sampled;
 
 const SLOTS: usize = 4096;
 
-/// Ids of regions, each in the slot of its number. Two regions with one slot: the stack of the first is not stored.
+/// The ids of marked regions, each in the slot of its hash. If two regions have the same slot, the stack of the first
+/// is not stored.
 static WANTED: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 
 fn slot(region: u64) -> &'static AtomicU64 {
-    // The stream is in the upper half, its counter in the lower.
+    // The stream's number is in the upper half, a counter in the lower.
     &WANTED[(region ^ region >> 37) as usize % SLOTS]
 }
 
-/// In the handler: the stack of this region's creator is wanted.
+/// Called in the handler: marks a region whose creator's stack is needed.
 pub(super) fn want(region: u64) {
-    // Relaxed: a wish. Who misses it stores no stack.
+    // Relaxed: only a request. If it is missed, the stack is not stored.
     slot(region).store(region, Ordering::Relaxed);
 }
 
-/// The callbacks that store stacks of regions' creators, under the names of those that they call.
+/// The callbacks that store stacks of regions' creators, with the names of the callbacks that they call.
 pub(crate) static OF_REGIONS: &[(&str, Function)] = {
     // SAFETY: the function below has the signature of the callback of this name.
     unsafe { &[("parallel_end", Function::new(parallel_end as *const c_void))] }
@@ -53,15 +56,15 @@ pub(crate) static OF_TASKS: &[(&str, Function)] = {
     unsafe { &[("task_create", Function::new(task_create as *const c_void))] }
 };
 
-/// Tasks whose creator's stack found no room.
+/// Number of tasks whose creator's stack was not stored for lack of room.
 static WITHOUT_STACK: AtomicU64 = AtomicU64::new(0);
 
-/// In a forked child: its parent's tasks are not its own.
+/// In a forked child: starts counting from 0.
 pub(super) fn forget() {
     WITHOUT_STACK.store(0, Ordering::Relaxed);
 }
 
-/// The number of tasks whose creator's stack was not stored for want of room.
+/// Number of tasks whose creator's stack was not stored for lack of room.
 pub(super) fn tasks_without_stack() -> u64 {
     // Relaxed: a count.
     WITHOUT_STACK.load(Ordering::Relaxed)
@@ -105,10 +108,10 @@ unsafe extern "C" fn task_create(
             codeptr_ra,
         );
     }
-    // Those of undeferred tasks are on the stacks of the tasks themselves. Waits for dependences execute nothing.
+    // The stack of an undeferred task includes that of its creator. Waiting for dependences executes nothing.
     let flags = ompt_task_flag_t(flags as u32);
     let is_deferred = !flags.contains(ompt_task_undeferred) && !flags.contains(ompt_task_taskwait);
-    // SAFETY: as in `parallel_end`; the callback has given the task its number.
+    // SAFETY: as in `parallel_end`; the callback has assigned the task's id.
     let task = unsafe { new_task_data.as_ref().map_or(0, |data| data.value) };
     if task != 0 && is_deferred {
         guarded(|| {
@@ -120,20 +123,20 @@ unsafe extern "C" fn task_create(
     }
 }
 
-/// What a thread created.
+/// The region or task that a thread created.
 #[derive(Clone, Copy, Debug)]
 enum Created {
     Region(u64),
     Task(u64),
 }
 
-/// Stores the calling thread's stack, on which it created that. False where there is no room.
+/// Stores the calling thread's stack, on which it created the region or task. False if there is no room.
 #[inline(never)]
 fn store_stack(created: Created) -> bool {
     let number = this_thread::recorder().stream.sampled.get() as usize;
     let record = number.checked_sub(1).and_then(sampled_threads::of_number);
     let record = record.filter(|record| record.is_of_this_thread());
-    // The handler uses the same ring.
+    // Without signals, because the handler uses the same ring.
     record.is_none_or(|record| system::without_signals(|| store(record, created)))
 }
 
@@ -143,7 +146,7 @@ fn store(record: &Sampled, created: Created) -> bool {
     if stack.is_empty() {
         return true;
     }
-    // Samples are more important than stacks of tasks. A region's next instance is another chance.
+    // Samples have priority over tasks' stacks. A region's stack can be stored at its next instance.
     if matches!(created, Created::Task(_)) && !record.has_room_to_spare() {
         return false;
     }

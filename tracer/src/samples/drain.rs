@@ -1,4 +1,4 @@
-//! From the rings of threads into their streams of samples. A thread has one when it has a sample.
+//! Copies samples from the threads' rings to their sample streams. A thread gets a stream with its first sample.
 
 use std::collections::BTreeSet;
 
@@ -19,34 +19,34 @@ use crate::session::cold_path;
 use crate::session::loaded_modules::Code;
 use crate::session::{self, Session};
 
-/// What is kept from one time that samples are drained to the next.
+/// State that is kept between two drains.
 #[derive(Debug, Default)]
 pub(super) struct Drain {
-    /// By the number of the thread's record.
+    /// Indexed by the number of the thread's record.
     streams: Vec<Option<SampleStream>>,
-    /// The clocks when it was drained last, and the time before. A thread may be interrupted between the begin of its sample
-    /// and the ring, so that the sample is older than the last time.
+    /// The clock pairs at the last drain and at the one before. A thread may be interrupted between the time of its
+    /// sample and storing it, so a sample may be older than the last drain.
     times: Option<[ClockPair; 2]>,
     noted: NotedModules,
 }
 
-/// Modules of which a sample was written, by where their code's copy lies.
+/// The modules that sample streams have reported, identified by the address of their copied code.
 #[derive(Debug, Default)]
 struct NotedModules(BTreeSet<usize>);
 
 impl Drain {
-    /// Samples may come from now on.
+    /// Starts: samples may arrive from now on.
     pub(super) fn begin(&mut self) {
         self.times = Some([clock::pair().0; 2]);
     }
 
-    /// Writes what is in the rings of the session's threads.
+    /// Writes the samples in the rings of the session's threads.
     pub(super) fn run(&mut self, session: &'static Session) {
         let now = clock::pair().0;
         let [last, since] = self.times.unwrap_or([now; 2]);
         self.times = Some([now, last]);
         for record in sampled_threads::all() {
-            // Asked before the ring: what came before the end is there.
+            // Checked before reading the ring, so that everything from before the end is read.
             let has_ended = record.has_ended();
             if record.is_of(session) {
                 self.write(session, record, since, has_ended);
@@ -80,17 +80,17 @@ impl Drain {
     }
 }
 
-/// A thread's stream of samples.
+/// The sample stream of a thread.
 #[derive(Debug)]
 struct SampleStream {
     recorder: &'static Recorder,
     of: SamplesOf,
-    /// Those of the chunk.
+    /// The stacks of the current chunk.
     stacks: Stacks,
 }
 
 impl SampleStream {
-    /// `None` where there is no memory, or nothing is recorded any more.
+    /// `None` if there is no memory, or recording has ended.
     fn begin(record: &Sampled, since: ClockPair) -> Option<SampleStream> {
         let recorder = recorder::take()?;
         if !recorder.begin_stream(session::next_stream()) {
@@ -109,7 +109,7 @@ impl SampleStream {
         })
     }
 
-    /// Writes what the thread's ring has.
+    /// Writes the samples in the thread's ring.
     fn take(&mut self, session: &'static Session, record: &Sampled, noted: &mut NotedModules) {
         let mut words = Vec::new();
         while record.pop(&mut words) {
@@ -163,15 +163,15 @@ impl SampleStream {
         });
     }
 
-    /// Puts an event of the time `now` into the chunk, or into a new one where it has no room. False where there is no chunk to be
-    /// had.
+    /// Puts an event with time `now` into the chunk or, if it does not fit, into a new one. False if no chunk is
+    /// available.
     fn put(
         &mut self,
         session: &'static Session,
         now: u64,
         mut encode: impl FnMut(&mut Stacks, u64, &mut [u64]) -> Option<usize>,
     ) -> bool {
-        // One that was stored while the chunk began has its begin.
+        // An event from before the chunk's start gets the time of that start.
         let now = now.max(self.of.newest);
         let recorder = self.recorder;
         let stacks = &mut self.stacks;
@@ -192,11 +192,11 @@ impl SampleStream {
         done
     }
 
-    /// Reports the modules that the code is in, as far as no event or sample has.
+    /// Reports the modules of these frames that no event or sample has reported yet.
     fn note_modules(&mut self, session: &'static Session, frames: &[u64], noted: &mut NotedModules) {
         let Some(loaded) = loaded_code::loaded() else { return };
         for frame in frames {
-            // A return address may lie behind its function.
+            // A return address may be just after the end of its function.
             let code = frame.saturating_sub(1);
             let Some(module) = loaded.module_at(code) else {
                 continue;

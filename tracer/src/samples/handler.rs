@@ -1,8 +1,8 @@
-//! The signal's handler: what the thread does at this moment, into its ring.
+//! The signal handler, which stores in the thread's ring what the thread is doing.
 //!
-//! It allocates nothing, takes no lock, does not call the loader, and makes no system call. Of our thread-local storage it
-//! touches nothing. It may come at any instruction of the program, the C library, the runtime and the tracer.
-//! `tests/tests/samples.rs` runs programs that make it come in the midst of each.
+//! It does not allocate, lock, call the loader or make system calls, and it does not access the library's thread-local
+//! storage. It may run at any instruction of the program, the C library, the runtime and the tracer.
+//! `tests/tests/samples.rs` runs programs in which it interrupts each of these.
 
 use std::ffi::{c_int, c_void};
 use std::ops::RangeInclusive;
@@ -22,16 +22,16 @@ use crate::samples::runtime_state;
 use crate::samples::sampled_threads;
 use crate::samples::sampled_threads::{ROOM, Sampled};
 
-/// From `POLL_IN` to `POLL_HUP` of <signal.h>.
+/// From `POLL_IN` to `POLL_HUP` in <signal.h>.
 const POLLED: RangeInclusive<c_int> = 1..=6;
 
 /// The handler.
 pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
-    // The interrupted code may be about to read it.
+    // Saved, because the interrupted code may be about to read it.
     let errno = system::errno();
     // SAFETY: the kernel's structures, valid while the handler runs (SA_SIGINFO).
     let (information, context) = unsafe { (&*information, &*context.cast::<libc::ucontext_t>()) };
-    // A timer says which record it belongs to. Anybody else may send the signal, too.
+    // A timer's signal identifies the thread's record. Others may send the signal, too.
     if information.si_code == libc::SI_TIMER {
         // SAFETY: a timer's signal has these.
         let (number, overruns) =
@@ -41,8 +41,8 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
             sample(record, overruns, context);
         }
     }
-    // A clock of `perf_event_open` says nothing but this; what comes of it belongs to the thread. The pointer to the recorder lies
-    // in storage that is there from the thread's begin on.
+    // A signal of a `perf_event_open` clock contains nothing else, but is delivered to the clock's thread. The pointer
+    // to the recorder is in storage that exists from the thread's start on.
     if POLLED.contains(&information.si_code) {
         let number = this_thread::recorder().stream.sampled.get() as usize;
         let record = number.checked_sub(1).and_then(sampled_threads::of_number);
@@ -72,7 +72,7 @@ fn sample(record: &Sampled, overruns: c_int, context: &libc::ucontext_t) {
     }
 }
 
-/// The interrupted code's frames.
+/// Unwinds the interrupted code's stack.
 fn stack(
     record: &Sampled,
     context: &libc::ucontext_t,

@@ -1,10 +1,10 @@
-//! The modules that are loaded, with copies of their unwind information, for signal handlers.
+//! The loaded modules with copies of their unwind information, for signal handlers.
 //!
-//! A handler may not ask the loader, which takes locks. It may not read what a library brought with it, either: another thread
-//! may be closing the library. So the information is copied while the loader holds its lock (`dl_iterate_phdr`). A copy stays
-//! for good, since no handler can be waited for. The same module found again keeps its copy. Who drains samples takes copies of
-//! modules that come later. A handler asks the C library, without a lock, whether a module is still where it was
-//! (`_dl_find_object`, glibc 2.35).
+//! A handler may not query the loader, which takes locks. It may not read a library's own unwind information either,
+//! because another thread may be closing the library. So the information is copied while the loader holds its lock
+//! (`dl_iterate_phdr`). Copies are never freed, because there is no way to wait for all handlers. A module that is
+//! found again keeps its copy. The thread that drains samples copies modules that are loaded later. A handler checks
+//! without a lock whether a module is still loaded (`_dl_find_object`, glibc 2.35).
 
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -17,16 +17,16 @@ use crate::samples::processor::{Unwinding, plain};
 use crate::samples::unwind_rules::Rules;
 use crate::session::loaded_modules;
 
-/// How often modules are read again: each time leaves a list of them behind.
+/// Maximum number of times that modules are read; each time leaks a list of modules.
 const MAX_READINGS: u32 = 1000;
 
-/// A module's code, for good.
+/// A module's code and unwind information, never freed.
 #[derive(Debug)]
 pub(super) struct Code {
     start: u64,
     end: u64,
     base: u64,
-    /// Where its `.eh_frame_hdr` lies: what `_dl_find_object` calls `dlfo_eh_frame`.
+    /// Address of its `.eh_frame_hdr`, called `dlfo_eh_frame` by `_dl_find_object`.
     header_address: u64,
     header: &'static [u8],
     eh_frame_address: u64,
@@ -34,27 +34,27 @@ pub(super) struct Code {
     pub(super) rules: Rules,
 }
 
-/// The modules that were loaded at one moment.
+/// The modules that were loaded at some time.
 pub(super) struct LoadedCode {
     pub(super) unwinder: Unwinding,
-    /// Sorted.
+    /// Sorted by address.
     modules: Vec<&'static Code>,
-    /// The loader's counts at that moment.
+    /// The loader's counts at that time.
     counts: (u64, u64),
     readings: u32,
 }
 
-/// The newest; null before the first.
+/// The newest list; null before the first.
 static LOADED: AtomicPtr<LoadedCode> = AtomicPtr::new(null_mut());
 
-/// The modules as they were read last.
+/// The modules that were read last.
 pub(super) fn loaded() -> Option<&'static LoadedCode> {
     // SAFETY: null, or leaked by `read`. Acquire; pairs with Release there.
     unsafe { LOADED.load(Ordering::Acquire).as_ref() }
 }
 
 impl LoadedCode {
-    /// The module at `pc`, if it is still the one that was read.
+    /// The module at `pc`, if it is still loaded.
     pub(super) fn module_at(&self, pc: u64) -> Option<&'static Code> {
         let next = self.modules.partition_point(|module| module.start <= pc);
         let module = *self.modules.get(next.checked_sub(1)?)?;
@@ -63,7 +63,7 @@ impl LoadedCode {
     }
 }
 
-/// Reads the modules anew, if any came or went since; at most [`MAX_READINGS`] times. One thread calls it.
+/// Reads the modules again if any were loaded or unloaded since, at most [`MAX_READINGS`] times. Called by one thread.
 pub(super) fn refresh() {
     let before = loaded();
     let Some(counts) = loaded_modules::loader_counts() else {
@@ -75,7 +75,7 @@ pub(super) fn refresh() {
     }
     let mut found = Vec::new();
     let asked = loader::each_module(|info, headers| {
-        // SAFETY: the loader holds its lock, and lists this module.
+        // SAFETY: the loader holds its lock, and reports this module.
         found.extend(unsafe { code_of(info, headers) });
         false
     });
@@ -89,11 +89,11 @@ pub(super) fn refresh() {
         unwinder.add_module(module.for_framehop());
     }
     let loaded = Box::new(LoadedCode { unwinder, modules, counts, readings: readings + 1 });
-    // Release; pairs with Acquire in `loaded`. The one before stays: a handler may be using it.
+    // Release; pairs with Acquire in `loaded`. The previous list is not freed, because a handler may be using it.
     LOADED.store(Box::into_raw(loaded), Ordering::Release);
 }
 
-/// A module, while the loader holds its lock: known before, or copied.
+/// A module found while the loader holds its lock: already known, or newly copied.
 enum Found {
     Known(&'static Code),
     New(Copied),
@@ -146,10 +146,10 @@ impl Code {
         Module::new(String::new(), self.start..self.end, self.base, sections)
     }
 
-    /// Whether the bytes at the same address are those that were copied.
+    /// Whether the bytes at the same address equal the copy.
     ///
     /// # Safety
-    /// The module that lies there now has this header, and is not closed meanwhile.
+    /// The module at that address has this header, and is not closed meanwhile.
     unsafe fn is_same(&self, header: Range<u64>) -> bool {
         header == (self.header_address..self.header_address + self.header.len() as u64)
             // SAFETY: by this function's contract.
@@ -157,10 +157,10 @@ impl Code {
     }
 }
 
-/// The module's code; `None` where it has no unwind information, or one of an unknown form.
+/// The module's code; `None` if it has no unwind information, or in an unknown format.
 ///
 /// # Safety
-/// The loader holds its lock, and lists this module.
+/// The loader holds its lock, and reports this module.
 unsafe fn code_of(info: &libc::dl_phdr_info, headers: &[libc::Elf64_Phdr]) -> Option<Found> {
     let place = |header: &libc::Elf64_Phdr| {
         let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
@@ -178,11 +178,11 @@ unsafe fn code_of(info: &libc::dl_phdr_info, headers: &[libc::Elf64_Phdr]) -> Op
         return None;
     }
     let mut known = loaded().into_iter().flat_map(|loaded| &loaded.modules);
-    // SAFETY: the header of the module that is there.
+    // SAFETY: the header of a loaded module.
     if let Some(code) = known.find(|code| unsafe { code.is_same(header.clone()) }) {
         return Some(Found::Known(code));
     }
-    // SAFETY: as above; both lie within segments that are mapped.
+    // SAFETY: as above; both are within mapped segments.
     let (header_bytes, eh_frame_address) = unsafe {
         let header_bytes = bytes(header.clone());
         (header_bytes.to_vec(), eh_frame_address(header_bytes, header.start)?)
@@ -203,15 +203,15 @@ unsafe fn code_of(info: &libc::dl_phdr_info, headers: &[libc::Elf64_Phdr]) -> Op
 }
 
 /// # Safety
-/// They are mapped, and stay so while the slice is used.
+/// The range is mapped, and stays so while the slice is used.
 unsafe fn bytes<'a>(range: Range<u64>) -> &'a [u8] {
     let len = (range.end - range.start) as usize;
     // SAFETY: by this function's contract.
     unsafe { std::slice::from_raw_parts(range.start as *const u8, len) }
 }
 
-/// Where `.eh_frame` lies, by its header at `address`: version 1, and a pointer relative to itself in four bytes, as all
-/// linkers write it.
+/// The address of `.eh_frame`, given the header at `address`: version 1, with a 4-byte pointer relative to itself, as
+/// all linkers write it.
 fn eh_frame_address(header: &[u8], address: u64) -> Option<u64> {
     const PC_RELATIVE_IN_4_BYTES: u8 = 0x1b;
     let is_known = header.first() == Some(&1) && header.get(1) == Some(&PC_RELATIVE_IN_4_BYTES);
@@ -220,7 +220,7 @@ fn eh_frame_address(header: &[u8], address: u64) -> Option<u64> {
     Some((address + 4).wrapping_add_signed(distance.into()))
 }
 
-/// Bytes of `.eh_frame`, which begins at `eh_frame`: entries, each behind its length, up to one of length 0.
+/// Length of `.eh_frame` in bytes: entries, each preceded by its length, up to one with length 0.
 fn length(eh_frame: &[u8]) -> usize {
     let mut at = 0;
     while let Some(len) = eh_frame.get(at..at + 4) {
@@ -228,7 +228,7 @@ fn length(eh_frame: &[u8]) -> usize {
         let Some(next) = at.checked_add(4 + len as usize) else {
             break;
         };
-        // One of more than 4 GiB has another form.
+        // An entry of more than 4 GiB has another format.
         if len == 0 || len == u32::MAX || next > eh_frame.len() {
             break;
         }
@@ -237,8 +237,8 @@ fn length(eh_frame: &[u8]) -> usize {
     at
 }
 
-/// Whether the module at `pc` is the one whose `.eh_frame_hdr` lies at `header_address`; taken for granted where the C library
-/// cannot be asked.
+/// Whether the module at `pc` is the one whose `.eh_frame_hdr` is at `header_address`; assumed if the C library cannot
+/// find modules without a lock.
 fn is_loaded(pc: u64, header_address: u64) -> bool {
     loader::unwind_header_of(pc).is_none_or(|found| found == header_address)
 }

@@ -1,28 +1,28 @@
-//! Samples: the call stacks of all threads, each by a timer on the thread's processor time.
+//! Samples: the call stacks of all threads, each triggered by a timer on the thread's CPU time.
 //!
 //! ```text
 //! timer of the thread -- signal --> handler: unwind --> the thread's ring
-//!                                                          | each 100 ms, and at the end
-//!                                        a thread of ours: v
-//!                       modules that came <-- refresh    drain --> streams of samples, in chunks as events are
+//!                                                          | every 100 ms, and at the end
+//!                             our helper thread:           v
+//!                            new modules <-- refresh    drain --> sample streams, in chunks like events
 //! ```
 //!
-//! Off unless the user asks for it: then events cost what they cost without. A thread is sampled from its first event in a
-//! session to its last one.
+//! Off unless the user requests samples, so that events have no extra cost otherwise. A thread is sampled from its
+//! first event in a session to its last one.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | this one | samples of a session: begin, end, and what the thread does that drains |
-//! | [`session_samples`] | what a session has for its samples |
+//! | this one | samples of a session: begin, end, and the work of the helper thread |
+//! | [`session_samples`] | the state of a session's samples |
 //! | [`sampled_threads`] | a record, a ring and a timer for each thread |
-//! | [`handler`] | what the signal does |
-//! | [`ring_record`] | what lies in a ring |
-//! | [`creators`] | stacks of those who created regions and tasks |
-//! | [`runtime_state`] | what the runtime says of the interrupted thread |
+//! | [`handler`] | the signal handler |
+//! | [`ring_record`] | the format of records in a ring |
+//! | [`creators`] | stacks on which regions and tasks are created |
+//! | [`runtime_state`] | the runtime's state of the interrupted thread |
 //! | [`unwind`] | the frames of a stack |
 //! | [`loaded_code`], [`unwind_rules`] | unwind information of modules, for handlers |
-//! | [`processor`] | registers, and what else depends on the processor |
-//! | [`drain`] | from the rings into streams |
+//! | [`processor`] | registers, and other code that depends on the CPU architecture |
+//! | [`drain`] | copies samples from the rings to streams |
 
 mod creators;
 mod drain;
@@ -56,19 +56,19 @@ use crate::session::hooks::SessionHooks;
 pub(crate) use creators::{OF_REGIONS, OF_TASKS};
 use session_samples::{Samples, of};
 
-/// How long samples lie in the rings.
+/// Time between two drains.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the end of the program waits for the thread that drains.
+/// Maximum time that the end of the program waits for the helper thread.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// The most samples per second of all processors together.
+/// Maximum number of samples per second of all CPUs together.
 const MAX_PER_SECOND: u64 = 20_000;
 
-/// From now on the runtime behind `lookup` is asked for states and frames, or none.
+/// Sets the runtime that is queried for states and frames; `None` for no queries.
 pub(crate) fn ask_by(lookup: Option<Lookup>) {
     runtime_state::ask_by(lookup);
 }
 
-/// Samples take part in sessions.
+/// The part of a session for samples.
 #[derive(Debug)]
 pub(crate) struct Sampler;
 
@@ -95,7 +95,7 @@ impl SessionHooks for Sampler {
         thread_ends(stream);
     }
 
-    /// The child has none of its parent's threads and timers.
+    /// In a forked child: none of the parent's threads and timers exist.
     fn in_child(&self) {
         sampled_threads::forget_all();
         creators::forget();
@@ -124,7 +124,7 @@ fn thread_ends(stream: &Stream) {
 }
 
 impl Samples {
-    /// Threads that begin from now on are sampled, if the user wants that.
+    /// Starts sampling threads that begin from now on, if the user requests it.
     fn begin(&'static self, session: &'static Session) {
         let Some(wanted) = wanted(session.config.sample) else {
             return;
@@ -166,7 +166,7 @@ impl Samples {
             .map_err(|error| format!("cannot start the thread that writes samples: {error}"))
     }
 
-    /// The calling thread has its first event of the session, in this stream.
+    /// The calling thread has its first event of the session in this stream.
     fn thread_begins(&self, session: &'static Session, stream: &Stream) {
         thread_ends(stream);
         // Acquire; pairs with Release in `begin`.
@@ -175,11 +175,11 @@ impl Samples {
         }
     }
 
-    /// Samples the calling thread from now on.
+    /// Starts sampling the calling thread.
     #[cold]
     #[inline(never)]
     fn sample_thread(&self, session: &'static Session, stream: &Stream) {
-        // What the runtime answers by may be made at the first call, which no handler shall do.
+        // The runtime may create its data for answering at the first call, which should not happen in a handler.
         runtime_state::ask();
         let signal = self.signal.load(Ordering::Relaxed);
         let period_ns = self.period_ns.load(Ordering::Relaxed);
@@ -200,7 +200,7 @@ impl Samples {
         refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Samples taken so far come into the trace, unless a thread is just at it.
+    /// Writes the samples taken so far to the trace, unless another thread is doing so.
     fn drain(&self, session: &'static Session) {
         // Acquire; pairs with Release in `begin`.
         if self.has_begun.load(Ordering::Acquire)
@@ -210,7 +210,7 @@ impl Samples {
         }
     }
 
-    /// No further samples; those that were taken come into the trace.
+    /// Stops sampling, and writes the remaining samples to the trace.
     fn end(&self, session: &'static Session) {
         // Acquire; pairs with Release in `begin`.
         if !self.has_begun.load(Ordering::Acquire) {
@@ -222,7 +222,7 @@ impl Samples {
         // Release; pairs with Acquire in `run`.
         self.shall_stop.store(true, Ordering::Release);
         self.thread.wake();
-        // The thread may be waiting for the loader, whose lock the calling thread may have.
+        // With a time limit: the thread may be waiting for the loader, whose lock the calling thread may hold.
         self.thread.end(Some(PATIENCE));
         self.drain(session);
         let problems = self.problems();
@@ -236,7 +236,7 @@ impl Samples {
         records.for_each(sampled_threads::Sampled::disarm);
     }
 
-    /// The thread that drains.
+    /// The work of the helper thread.
     fn run(&self, session: &'static Session) -> Option<()> {
         loop {
             self.thread.sleep(TICK);
@@ -252,18 +252,19 @@ impl Samples {
         }
     }
 
-    /// Ends sampling where the program has given the signal a handler of its own, which gets what the timers send.
+    /// Stops sampling if the program has installed its own handler for the signal, which would receive the timers'
+    /// signals.
     fn look_after_signal(&self, session: &Session) {
         let signal = self.signal.load(Ordering::Relaxed);
         if !timer::is_handled_by(signal, handler::handle) {
-            // Relaxed: what is sent meanwhile is as late as what was sent before.
+            // Relaxed: signals sent in the meantime are no worse than those sent before.
             self.is_signal_taken.store(true, Ordering::Relaxed);
             self.is_on.store(false, Ordering::Relaxed);
             self.disarm(session);
         }
     }
 
-    /// What came in the way.
+    /// Descriptions of problems.
     fn problems(&self) -> Vec<String> {
         let threads = |count: &AtomicU32| count.load(Ordering::Relaxed);
         let signal = self.signal.load(Ordering::Relaxed);
@@ -313,7 +314,7 @@ impl Samples {
     }
 }
 
-/// What the user asks for.
+/// The user's request.
 fn wanted(sample: Sample) -> Option<Wanted> {
     match sample {
         Sample::Off => None,
@@ -324,10 +325,10 @@ fn wanted(sample: Sample) -> Option<Wanted> {
 /// Tries `perf_event_open` on the calling thread.
 ///
 /// # Errors
-/// Why it is not to be had.
+/// Why it is unavailable.
 fn may_perf() -> Result<(), String> {
     const NEVER_NS: u64 = 1 << 40;
-    // No signal is sent before the clock ends.
+    // The clock ends before it sends a signal.
     match Ticker::on_this_thread(libc::SIGURG, NEVER_NS) {
         Ok(ticker) => {
             ticker.end();
@@ -339,7 +340,8 @@ fn may_perf() -> Result<(), String> {
     }
 }
 
-/// The time between two samples of a thread: as the user asks, and no more samples of all processors than the tracer takes.
+/// The CPU time between two samples of a thread, in nanoseconds: as requested, but limited by the maximum number of
+/// samples of all CPUs.
 fn period_ns(rate: u32) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     let bound = u64::from(system::processors()) * SECOND / MAX_PER_SECOND;

@@ -1,4 +1,5 @@
-//! What lies in a thread's ring: a sample, or the stack of a region's or task's creator; words, then the frames.
+//! The format of records in a thread's ring: a sample, or the stack of a region's or task's creator; header words, then
+//! the frames.
 
 use omptrace_trace_format::field::StackEnd;
 
@@ -6,31 +7,31 @@ use crate::samples::runtime_state::Answer;
 
 /// The words before the frames.
 const HEAD_WORDS: usize = 6;
-/// The kind's bits in the last of them.
+/// Position of the kind in the last header word.
 const KIND_SHIFT: u32 = 32;
 const SAMPLE: u64 = 0;
 const CONTEXT: u64 = 1;
 
-/// What a thread stores in its ring.
+/// A record that a thread stores in its ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Taken {
     Sample(Sample),
     Context(Context),
 }
 
-/// What the thread did.
+/// A sample of what the thread was doing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) ticks: u64,
-    /// Its weight: processor time.
+    /// The CPU time that the sample represents.
     pub(super) weight_ns: u64,
     pub(super) answer: Answer,
-    /// How many frames lie inside of the task's exit frame, and of its enter frame.
+    /// Number of frames inside of the task's exit frame, and of its enter frame.
     pub(super) inside: [i32; 2],
     pub(super) end: StackEnd,
 }
 
-/// A region or a task that the thread created, on this stack. The other number is 0.
+/// The region or task that the thread created on this stack; the other id is 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub(super) ticks: u64,
@@ -40,7 +41,7 @@ pub(super) struct Context {
 }
 
 impl Taken {
-    /// The words before the frames.
+    /// The header words.
     pub(super) fn words(&self) -> [u64; HEAD_WORDS] {
         let pair = |[low, high]: [u32; 2]| u64::from(low) | u64::from(high) << 32;
         match self {
@@ -63,7 +64,7 @@ impl Taken {
         }
     }
 
-    /// What the words are, and the frames behind them; `None` where they are too few.
+    /// Decodes a record, and returns its frames; `None` if it is too short.
     pub(super) fn of_words(words: &[u64]) -> Option<(Taken, &[u64])> {
         let pair = |word: u64| [word as u32, (word >> 32) as u32];
         let (head, frames) = words.split_first_chunk::<HEAD_WORDS>()?;

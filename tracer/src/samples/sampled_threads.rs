@@ -1,8 +1,7 @@
-//! The threads that are sampled: a record each, which a signal names by its number, and a timer on the thread's processor
-//! time.
+//! The sampled threads: each has a record, identified in signals by its number, and a timer on the thread's CPU time.
 //!
-//! Records stay for good: a signal may be delivered when its timer is gone. A thread that ends leaves its record to the next
-//! one when its samples are in the trace.
+//! Records are never freed, because a signal may be delivered after its timer was deleted. When a thread has ended and
+//! its samples are in the trace, its record is reused.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
@@ -21,43 +20,43 @@ use crate::os::time::timer::Timer;
 use crate::samples::processor::{Cache, RED_ZONE, thread_pointer};
 use crate::session::Session;
 
-/// Words of a thread's ring, 64 KiB.
+/// Number of words in a thread's ring (64 KiB).
 const RING_WORDS: usize = 8 << 10;
-/// Frames of a stack, the innermost.
+/// Maximum number of frames of a stack; the innermost are kept.
 pub(super) const MAX_FRAMES: usize = 256;
-/// Bytes of the stack that a handler runs on where the thread has no alternate one.
+/// Bytes of the alternate stack that a thread gets if it has none.
 const ALTERNATE_BYTES: usize = 64 << 10;
-/// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
+/// Bytes of stack that unwinding needs below the handler's frame; 17 KiB were measured.
 pub(super) const ROOM: usize = 24 << 10;
-/// The most records: threads at one time, and those whose samples are not in the trace yet.
+/// Maximum number of records, for threads that exist at the same time or whose samples are not in the trace yet.
 const MAX_RECORDS: usize = 4096;
 
 static RECORDS: [AtomicPtr<Sampled>; MAX_RECORDS] = [const { AtomicPtr::new(null_mut()) }; MAX_RECORDS];
 
-/// What a thread that is sampled has. All zeros is a record that no thread has.
+/// The record of a sampled thread. All zeros is an unused record.
 #[repr(C)]
 pub(super) struct Sampled {
     link: Link<Sampled>,
-    /// Its place among the records.
+    /// The record's index.
     number: Cell<u32>,
-    /// The session that its samples belong to.
+    /// The session to which the samples belong.
     session: AtomicPtr<Session>,
-    /// The stream of the thread's events.
+    /// The number of the stream with the thread's events.
     stream: AtomicU32,
-    /// What distinguishes the thread from all others alive; 0 while nobody has the record.
+    /// Distinguishes the thread from all others; 0 while the record is unused.
     thread_pointer: AtomicUsize,
     timer: AtomicI32,
-    /// In the timer's place: a clock of `perf_event_open`.
+    /// Used instead of the timer: a clock of `perf_event_open`.
     ticker: AtomicI32,
-    /// What the kernel calls it.
+    /// The kernel's id of the clock.
     ticker_id: AtomicU64,
     period_ns: AtomicU64,
-    /// The stack that the thread began with.
+    /// The bounds of the thread's original stack.
     stack: Cell<(u64, u64)>,
-    /// Made for the record's first thread, and kept.
+    /// Made for the record's first thread, and reused.
     cache: Cell<*mut Cache>,
     has_alternate: Cell<bool>,
-    /// Samples that found the ring full, the sum of their weights, and when the first did.
+    /// Number of samples lost because the ring was full, the sum of their weights, and the time of the first.
     lost: AtomicU64,
     lost_ns: AtomicU64,
     lost_since: AtomicU64,
@@ -67,52 +66,53 @@ pub(super) struct Sampled {
     alternate: UnsafeCell<[u8; ALTERNATE_BYTES]>,
 }
 
-// SAFETY: the record's thread alone uses what is not atomic, and its signal handler, of which one runs at a time. The ring hands
-// the words over. `number` is stored before the record is published.
+// SAFETY: the non-atomic fields are used only by the record's thread and its signal handler, of which one runs at a
+// time. The ring transfers the words. `number` is stored before the record is published.
 unsafe impl Sync for Sampled {}
 
 /// Why a thread is not sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It keeps the signal from being delivered.
+    /// The thread blocks the signal.
     Blocked,
-    /// The system gives no timer, or no memory.
+    /// The system provides no timer, or no memory.
     NoTimer(i32),
-    /// There are too many records.
+    /// All records are in use.
     TooMany,
 }
 
-/// Threads whose clock the program has closed.
+/// Number of threads whose clock the program has closed.
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 
-/// In the handler: the program has closed the thread's clock.
+/// Called in the handler: the program has closed the thread's clock.
 pub(super) fn note_closed() {
     // Relaxed: a count.
     CLOSED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many were closed.
+/// Number of clocks closed by the program.
 pub(super) fn closed() -> u32 {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// All records that any thread had.
+/// All records that were ever used.
 pub(super) fn all() -> impl Iterator<Item = &'static Sampled> {
-    // The first null pointer ends them: they are filled in order.
+    // The first null pointer marks their end, because records are added in order.
     RECORDS.iter().map_while(of_place)
 }
 
-/// The record of this number, as a signal has it: any number may come.
+/// The record with this number, which comes from a signal and may be arbitrary.
 pub(super) fn of_number(number: usize) -> Option<&'static Sampled> {
     RECORDS.get(number).and_then(of_place)
 }
 
 fn of_place(place: &AtomicPtr<Sampled>) -> Option<&'static Sampled> {
-    // SAFETY: null, or stored by `new_record`, and never freed. Acquire; pairs with AcqRel there.
+    // SAFETY: null, or stored by `new_record` and never freed. Acquire; pairs with AcqRel there.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
-/// A forked child has none of its parent's threads. The records stay: the thread that forked may have an alternate stack there.
+/// In a forked child: none of the parent's threads exist. Records are not freed, because the thread that forked may
+/// have its alternate stack in one.
 pub(super) fn forget_all() {
     for place in &RECORDS {
         // Relaxed: the child has one thread.
@@ -132,12 +132,12 @@ fn take() -> Option<&'static Sampled> {
 fn new_record() -> Option<&'static Sampled> {
     let memory = system::map_zeroed(size_of::<Sampled>()).ok()?;
     let new: *mut Sampled = memory.cast();
-    // SAFETY: page-aligned zeroed memory of the size, never unmapped, and all zeros is a record.
+    // SAFETY: page-aligned zeroed memory of the right size, never unmapped, and all zeros is a valid record.
     let record = unsafe { &*new };
     record.link.claim();
     for (number, place) in RECORDS.iter().enumerate() {
         record.number.set(number as u32);
-        // AcqRel; pairs with Acquire in `of_place`: who sees the record sees its number.
+        // AcqRel; pairs with Acquire in `of_place`: a thread that sees the record sees its number.
         let (ours, theirs) = (Ordering::AcqRel, Ordering::Relaxed);
         if place.compare_exchange(null_mut(), new, ours, theirs).is_ok() {
             return Some(record);
@@ -147,11 +147,11 @@ fn new_record() -> Option<&'static Sampled> {
     None
 }
 
-/// The calling thread is sampled from now on, by `signal` each `period_ns` of its processor time; `stream` is that of its
-/// events.
+/// Starts sampling the calling thread with `signal`, after each `period_ns` of its CPU time; `stream` is the number of
+/// its event stream.
 ///
 /// # Errors
-/// Why it is not.
+/// Why the thread is not sampled.
 pub(super) fn begin(
     session: &'static Session,
     stream: u32,
@@ -167,23 +167,23 @@ pub(super) fn begin(
     // Relaxed: as the stream.
     record.period_ns.store(period_ns, Ordering::Relaxed);
     if record.cache.get().is_null() {
-        // For good, as the record.
+        // Never freed, like the record.
         record.cache.set(Box::into_raw(Box::new(Cache::new_in())));
     }
-    // Relaxed: who drains finds them by the ring's words.
+    // Relaxed: ordered for the draining thread by the ring's words.
     record.stream.store(stream, Ordering::Relaxed);
     record.session.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
     record.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
     let alternate = record.alternate.get().cast();
     record.has_alternate.set(alternate_stack::lend(alternate, ALTERNATE_BYTES, ROOM));
-    // Relaxed: whoever ends the session has waited for this thread, or finds none.
+    // Relaxed: the thread that ends the session has waited for this thread, or finds no timer.
     let armed = match clock {
         SamplingClock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
             .map(|timer| record.timer.store(timer.number(), Ordering::Relaxed)),
         SamplingClock::Perf => Ticker::on_this_thread(signal, period_ns).map(|ticker| {
             let (descriptor, id) = ticker.parts();
             record.ticker_id.store(id, Ordering::Relaxed);
-            // Release; pairs with Acquire in `disarm` and `go_on`: who sees the descriptor sees the id.
+            // Release; pairs with Acquire in `disarm` and `go_on`: a thread that sees the descriptor sees the id.
             record.ticker.store(descriptor + 1, Ordering::Release);
         }),
     };
@@ -197,25 +197,25 @@ pub(super) fn begin(
 }
 
 impl Sampled {
-    /// Its place among the records.
+    /// The record's index.
     pub(super) fn number(&self) -> usize {
         self.number.get() as usize
     }
 
-    /// On its thread, which ends: no sample follows. Who drains gives the record back.
+    /// Called on its thread when it ends: no sample follows. The draining thread frees the record.
     pub(super) fn end(&self) {
         self.disarm();
-        // Relaxed: read by this thread's handler only. The timer is gone, and a signal that was pending has been delivered.
+        // Relaxed: read only by this thread's handler. The timer is deleted, and a pending signal has been delivered.
         self.thread_pointer.store(0, Ordering::Relaxed);
         if !self.has_alternate.get() || alternate_stack::take_back(self.alternate.get().cast()) {
             self.ring.end();
         }
-        // Else the thread is on the alternate stack: the record stays its own.
+        // Otherwise the thread is running on the alternate stack, and the record remains its own.
     }
 
-    /// Any thread: no further signal is sent.
+    /// Stops sending signals; called by any thread.
     pub(super) fn disarm(&self) {
-        // Relaxed: of several threads, one gets the number.
+        // Relaxed: only one of several threads gets the number.
         let number = self.timer.swap(0, Ordering::Relaxed);
         if let Some(timer) = Timer::of_number(number) {
             timer.delete();
@@ -223,9 +223,9 @@ impl Sampled {
         self.end_ticker();
     }
 
-    /// Any thread, and a forked child, which has the descriptors of its parent's.
+    /// Called by any thread, and in a forked child, which has inherited its parent's descriptors.
     fn end_ticker(&self) {
-        // Acquire; pairs with Release in `begin`. Of several threads, one gets it.
+        // Acquire; pairs with Release in `begin`. Only one of several threads gets the clock.
         if let Some(ticker) = self.ticker_of(self.ticker.swap(0, Ordering::Acquire)) {
             ticker.end();
         }
@@ -236,55 +236,56 @@ impl Sampled {
         Some(Ticker::of((descriptor, self.ticker_id.load(Ordering::Relaxed))))
     }
 
-    /// In the handler: the clock goes on. False where the program has closed it.
+    /// Called in the handler: restarts the clock. False if the program has closed it.
     pub(super) fn go_on(&self) -> bool {
         // Acquire; pairs with Release in `begin`.
         let ticker = self.ticker_of(self.ticker.load(Ordering::Acquire));
         ticker.is_none_or(Ticker::go_on)
     }
 
-    /// Whether the calling thread has the record.
+    /// Whether the record belongs to the calling thread.
     pub(super) fn is_of_this_thread(&self) -> bool {
-        // Relaxed: stored by the thread itself, or not equal.
+        // Relaxed: stored by this thread itself, or different.
         self.thread_pointer.load(Ordering::Relaxed) == thread_pointer()
     }
 
-    /// The session that its samples belong to.
+    /// The session to which the samples belong.
     pub(super) fn session(&self) -> Option<&'static Session> {
-        // SAFETY: null, or a session, which stays for good. Acquire; pairs with Release in `begin`.
+        // SAFETY: null, or a session, which is never freed. Acquire; pairs with Release in `begin`.
         unsafe { self.session.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Whether its samples belong to `session`.
+    /// Whether the samples belong to `session`.
     pub(super) fn is_of(&self, session: &Session) -> bool {
         // Acquire; pairs with Release in `begin`.
         std::ptr::eq(self.session.load(Ordering::Acquire), session)
     }
 
-    /// The stream of the thread's events.
+    /// The number of the stream with the thread's events.
     pub(super) fn stream(&self) -> u32 {
         // Relaxed: stored before the session.
         self.stream.load(Ordering::Relaxed)
     }
 
-    /// The thread's processor time between two samples that was asked for.
+    /// The requested CPU time between two samples, in nanoseconds.
     pub(super) fn period_ns(&self) -> u64 {
         // Relaxed: as above.
         self.period_ns.load(Ordering::Relaxed)
     }
 
-    /// Who drains: whether there are samples, or lost ones.
+    /// Draining thread: whether there are samples, or lost ones.
     pub(super) fn has_news(&self) -> bool {
         !self.ring.filled().is_empty() || self.lost.load(Ordering::Relaxed) > 0
     }
 
-    /// Who drains: what [`Sampled::take_lost`] gave could not be reported.
+    /// Draining thread: the result of [`Sampled::take_lost`] could not be reported.
     pub(super) fn give_lost_back(&self, samples: u64, weight_ns: u64) {
         self.lost.fetch_add(samples, Ordering::Relaxed);
         self.lost_ns.fetch_add(weight_ns, Ordering::Relaxed);
     }
 
-    /// The stack that the thread began with, from the red zone below `stack_pointer` on; empty where that is on another.
+    /// The thread's original stack from the red zone below `stack_pointer` on; empty if the stack pointer is on another
+    /// stack.
     pub(super) fn stack_above(&self, stack_pointer: u64) -> Range<u64> {
         let (low, high) = self.stack.get();
         match (low..high).contains(&stack_pointer) {
@@ -293,22 +294,22 @@ impl Sampled {
         }
     }
 
-    /// The handler's stack, which `address` lies in; an empty one where that is not known. `alternate` is the thread's alternate stack.
+    /// The handler's stack, which contains `address`; empty if unknown. `alternate` is the thread's alternate stack.
     pub(super) fn stack_around(&self, address: u64, alternate: Range<u64>) -> Range<u64> {
         let (low, high) = self.stack.get();
         let stacks = [alternate, low..high];
         stacks.into_iter().find(|stack| stack.contains(&address)).unwrap_or(address..address)
     }
 
-    /// On its thread, in the handler or with the signal blocked: framehop's cache, and room for frames.
+    /// framehop's cache, and room for frames; only on the record's thread, in the handler or with the signal blocked.
     #[allow(clippy::mut_from_ref, reason = "the handler has them alone")]
     pub(super) fn scratch(&self) -> (&mut Cache, &mut [u64; MAX_FRAMES]) {
-        // SAFETY: made in `begin`; one handler runs at a time on the record's thread, and nobody else uses them.
+        // SAFETY: made in `begin`; one handler runs at a time on the record's thread, and nothing else uses them.
         unsafe { (&mut *self.cache.get(), &mut *self.frames.get()) }
     }
 
-    /// On its thread, in the handler or with the signal blocked: adds a record of words, in parts; false where there is no
-    /// room.
+    /// Adds a record of words, given in parts; false if there is no room. Only on the record's thread, in the handler
+    /// or with the signal blocked.
     pub(super) fn push(&self, parts: &[&[u64]]) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let Some(at) = self.ring.room(len + 1, RING_WORDS) else {
@@ -318,7 +319,7 @@ impl Sampled {
         let parts = parts.iter().flat_map(|part| part.iter());
         let mut next = at;
         for word in std::iter::once(&(len as u64)).chain(parts) {
-            // SAFETY: within the ring, and the reader leaves these words alone until they are published.
+            // SAFETY: within the ring, and the reader does not access these words until they are published.
             unsafe { words.add(next % RING_WORDS).write(*word) };
             next = next.wrapping_add(1);
         }
@@ -326,7 +327,7 @@ impl Sampled {
         true
     }
 
-    /// Whether half of the ring has room, which is left to samples.
+    /// Whether half of the ring is free, which is reserved for samples.
     pub(super) fn has_room_to_spare(&self) -> bool {
         self.ring.room(RING_WORDS / 2, RING_WORDS).is_some()
     }
@@ -336,39 +337,40 @@ impl Sampled {
         self.ring.room(RING_WORDS / 4 * 3, RING_WORDS).is_none()
     }
 
-    /// In the handler: a sample found no room.
+    /// Called in the handler: a sample found no room.
     pub(super) fn lose(&self, now: u64, weight_ns: u64) {
-        // Relaxed, as all of it but the last: ordered by that. Who drains may take the count away meanwhile: then the time is that of an
-        // earlier loss.
+        // Relaxed, like all stores except the last, which orders them. The draining thread may reset the count
+        // meanwhile; the time is then that of an earlier loss.
         if self.lost.load(Ordering::Relaxed) == 0 {
             self.lost_since.store(now, Ordering::Relaxed);
         }
         self.lost_ns.fetch_add(weight_ns, Ordering::Relaxed);
-        // Release; pairs with Acquire in `take_lost`: the time and the weight are there.
+        // Release; pairs with Acquire in `take_lost`: the time and the weight are visible.
         self.lost.fetch_add(1, Ordering::Release);
     }
 
-    /// Who drains: the number of samples lost, the sum of their weights, and when the first was.
+    /// Draining thread: the number of lost samples, the sum of their weights, and the time of the first.
     pub(super) fn take_lost(&self) -> Option<(u64, u64, u64)> {
         // Acquire; pairs with Release in `lose`.
         if self.lost.load(Ordering::Acquire) == 0 {
             return None;
         }
-        // Relaxed: changes only where the count is 0.
+        // Relaxed: changes only while the count is 0.
         let since = self.lost_since.load(Ordering::Relaxed);
         let lost = self.lost.swap(0, Ordering::Relaxed);
         let lost_ns = self.lost_ns.swap(0, Ordering::Relaxed);
         Some((lost, lost_ns, since))
     }
 
-    /// Who drains: the next record of words; false where there is none.
+    /// Draining thread: reads the next record; false if there is none.
     pub(super) fn pop(&self, into: &mut Vec<u64>) -> bool {
         let filled = self.ring.filled();
         if filled.is_empty() {
             return false;
         }
         let words = self.words.get().cast::<u64>();
-        // SAFETY: within the ring; the words were published, and the writer leaves them alone until they are consumed.
+        // SAFETY: within the ring; the words were published, and the writer does not access them until they are
+        // consumed.
         let word = |at: usize| unsafe { words.add(at % RING_WORDS).read() };
         let begin = filled.start.wrapping_add(1);
         let end = begin.wrapping_add(word(filled.start) as usize);
@@ -378,12 +380,12 @@ impl Sampled {
         true
     }
 
-    /// Who drains: its thread has ended, and nothing follows what is in the ring now.
+    /// Draining thread: whether the thread has ended, so that nothing follows what is in the ring now.
     pub(super) fn has_ended(&self) -> bool {
         self.ring.has_ended()
     }
 
-    /// Who drains: the thread has ended, and all is drained. Another thread may have it.
+    /// Draining thread: frees the record of a thread that has ended, after everything was drained.
     pub(super) fn give_back(&self) {
         self.ring.reset();
         self.session.store(null_mut(), Ordering::Relaxed);
@@ -391,7 +393,7 @@ impl Sampled {
     }
 }
 
-/// Where the calling thread's stack lies; empty where that is not known.
+/// The bounds of the calling thread's stack; zeros if unknown.
 fn stack_of_this_thread() -> (u64, u64) {
     timer::stack_of_this_thread().unwrap_or((0, 0))
 }
@@ -404,12 +406,12 @@ mod tests {
     fn a_ring_gives_what_it_took_and_refuses_what_it_has_no_room_for() {
         let record = new_record().unwrap();
         let (mut taken, mut given, mut words) = (0, 0, Vec::new());
-        // Longer than the ring by far, in records of several lengths, each in two parts.
+        // Much more than the ring holds, in records of several lengths, each in two parts.
         for round in 0..50_u64 {
             while record.push(&[&[taken], &vec![taken; (taken % 300) as usize]]) {
                 taken += 1;
             }
-            // It is full, or nearly so.
+            // The ring is full, or almost full.
             assert!(taken >= given + 20, "{taken} {given}");
             let most = if round % 2 == 0 { u64::MAX } else { given + 10 };
             while given < most && record.pop(&mut words) {

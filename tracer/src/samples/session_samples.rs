@@ -1,4 +1,4 @@
-//! The samples of a session, and the thread that drains them.
+//! The state of a session's samples, and its helper thread.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use crate::session::hooks::OfSessions;
 /// The samples of a session.
 #[derive(Debug)]
 pub(super) struct Samples {
-    /// The thread that drains was started.
+    /// The helper thread was started.
     pub(super) has_begun: AtomicBool,
     /// Threads that begin are sampled.
     pub(super) is_on: AtomicBool,
@@ -19,34 +19,34 @@ pub(super) struct Samples {
     pub(super) period_ns: AtomicU64,
     pub(super) thread: HelperThread<()>,
     pub(super) shall_stop: AtomicBool,
-    /// The thread was woken before its time.
+    /// The helper thread was woken early.
     pub(super) is_hurried: AtomicBool,
     pub(super) drain: Mutex<Drain>,
-    /// Threads that are not sampled, by the reason.
+    /// Number of threads that are not sampled, by reason.
     pub(super) blocked: AtomicU32,
     pub(super) without_timer: AtomicU32,
     pub(super) too_many: AtomicU32,
-    /// The error of the newest timer that could not be had.
+    /// The error of the last timer that could not be created.
     pub(super) timer_error: AtomicI32,
-    /// The program has taken the signal.
+    /// The program has installed its own handler for the signal.
     pub(super) is_signal_taken: AtomicBool,
 }
 
 /// The samples of all sessions.
 static SAMPLES: OfSessions<Samples> = OfSessions::new();
 
-/// The samples of the session.
+/// The state of the session's samples.
 pub(super) fn of(session: &Session) -> Option<&'static Samples> {
     SAMPLES.of(session)
 }
 
-/// A session is made, which has no samples yet.
+/// Prepares a new session, which has no samples yet.
 pub(super) fn prepare(session: &'static Session) {
     SAMPLES.add(session, Samples::new());
 }
 
 impl Samples {
-    /// None yet.
+    /// No samples yet.
     fn new() -> Samples {
         Samples {
             has_begun: AtomicBool::new(false),
@@ -65,9 +65,9 @@ impl Samples {
         }
     }
 
-    /// Rings fill up: the thread that drains shall not wait until its time.
+    /// Wakes the helper thread early, because rings are filling up.
     pub(super) fn hurry(&self) {
-        // Relaxed: whoever misses it waits a tick.
+        // Relaxed: if it is missed, the ring waits for the next drain.
         if !self.is_hurried.load(Ordering::Relaxed) && !self.is_hurried.swap(true, Ordering::Relaxed) {
             self.thread.wake();
         }

@@ -1,6 +1,6 @@
-//! The frames of a stack, from registers and the stack's memory. No allocation, no lock, no call of the loader.
+//! Finds the frames of a stack, from registers and the stack's memory. Does not allocate, lock, or call the loader.
 //!
-//! A frame that is not certain is none: where the next one cannot be known, the stack ends, and says why.
+//! Only certain frames are returned: if the next frame cannot be determined, the stack ends, with the reason.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use crate::samples::loaded_code::LoadedCode;
 use crate::samples::processor::{self, Cache, LEAF_HAS_NO_FRAME, Registers};
 use crate::samples::unwind_rules::{Row, Rule};
 
-/// A frame that the runtime does not report.
+/// A frame address that the runtime does not report.
 pub(super) const NO_FRAME: i32 = -1;
-/// A frame that lies in none of the frames found.
+/// A frame address that is in none of the frames found.
 const NOT_FOUND: i32 = -2;
 
-/// What unwinding found.
+/// The result of unwinding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) frames: usize,
     pub(super) end: StackEnd,
-    /// For each address asked for: how many frames lie inside of it, [`NO_FRAME`] or [`NOT_FOUND`].
+    /// For each requested address: the number of frames inside of it, [`NO_FRAME`] or [`NOT_FOUND`].
     pub(super) inside: [i32; 2],
 }
 
-/// Puts the frames into `out`, which has room for one at least: first the code that runs, then return addresses. `stack` is the
-/// part of the thread's stack that may be read. `inside_of` are addresses on it, or 0.
+/// Stores the frames in `out`, which has room for at least one: first the program counter, then return addresses.
+/// `stack` is the part of the thread's stack that may be read. `inside_of` are addresses on the stack, or 0.
 pub(super) fn unwind(
     code: Option<&LoadedCode>,
     cache: &mut Cache,
@@ -44,7 +44,7 @@ pub(super) fn unwind(
     let mut registers = start;
     let mut read = |address: u64| {
         let is_there = address.is_multiple_of(8) && stack.contains(&address) && stack.end - address >= 8;
-        // SAFETY: the caller's promise, that the thread's stack may be read there.
+        // SAFETY: the caller promises that the thread's stack may be read there.
         is_there.then(|| unsafe { (address as *const u64).read() }).ok_or(())
     };
     let mut at = FrameAddress::from_instruction_pointer(start.pc);
@@ -58,7 +58,7 @@ pub(super) fn unwind(
                 return found;
             }
         };
-        // Each frame lies behind the one that it called. Else a stack would never end.
+        // Each frame must be above the one that it called; otherwise, a stack might never end.
         let may_be_same = LEAF_HAS_NO_FRAME && !at.is_return_address();
         if registers.stack_pointer() < before || (registers.stack_pointer() == before && !may_be_same) {
             found.end = StackEnd::unreadable;
@@ -76,14 +76,14 @@ pub(super) fn unwind(
     found
 }
 
-/// In a signal handler that runs on `stack`: finds out what handlers return to, where unwinding needs to know that.
+/// In a signal handler running on `stack`: finds the return address of handlers, if unwinding needs it.
 pub(super) fn find_signal_return(
     code: Option<&LoadedCode>,
     cache: &mut Cache,
     stack: Range<u64>,
     frames: &mut [u64],
 ) {
-    /// The handler's own frames are fewer.
+    /// Maximum number of the handler's own frames.
     const MAX_OWN: usize = 16;
     let Some(code) = code.filter(|_| !processor::knows_signal_return()) else {
         return;
@@ -95,12 +95,12 @@ pub(super) fn find_signal_return(
     let ours = module_at(here.pc);
     let mut callers = frames[1..found.frames].iter();
     if let Some(place) = callers.find(|caller| module_at(**caller - 1) != ours) {
-        // SAFETY: it called the outermost of this library's functions, all of which have unwind information.
+        // SAFETY: it called the outermost function of this library, all of whose functions have unwind information.
         unsafe { processor::note_signal_return(*place) };
     }
 }
 
-/// The caller of the frame whose registers these are; they become the caller's.
+/// Finds the caller of the frame with these registers, and changes them to the caller's.
 fn next(
     code: Option<&LoadedCode>,
     cache: &mut Cache,
@@ -116,8 +116,8 @@ fn next(
     let code = code.ok_or(StackEnd::no_unwind_information)?;
     let module = code.module_at(pc).ok_or(StackEnd::no_unwind_information)?;
     if !module.rules.cover(pc) {
-        // SAFETY: the thread executes the code from here on, up to a branch, behind which nothing is read; and what is before it in its
-        // page is there.
+        // SAFETY: the thread executes the code from here on, up to a branch, after which nothing is read; the code
+        // before it in its page is mapped.
         let instruction = |address: u64| unsafe { (address as *const u32).read() };
         let is_aligned = !at.is_return_address() && pc.is_multiple_of(4);
         let caller = if is_aligned { processor::by_stub(pc, registers, instruction) } else { None };
@@ -130,7 +130,7 @@ fn next(
                 Err(Error::DidNotAdvance) if at.is_return_address() => {
                     let instruction = |address: u64| {
                         let is_code = module.rules.cover(address) && address.is_multiple_of(4);
-                        // SAFETY: code of a module that is there: the thread returns to it.
+                        // SAFETY: code of a loaded module, to which the thread returns.
                         is_code.then(|| unsafe { (address as *const u32).read() })
                     };
                     let caller = processor::by_epilogue(at.address(), registers, instruction, read);
@@ -148,7 +148,7 @@ fn next(
     FrameAddress::from_return_address(return_address).ok_or(StackEnd::outermost)
 }
 
-/// The caller by a row of rules; `None` where there is none.
+/// The caller according to a row of rules; `None` if there is none.
 fn by_row(
     row: &Row,
     is_first: bool,
@@ -203,17 +203,17 @@ mod tests {
         0
     }
 
-    /// The frames by libgcc, and by ours, and why ours end.
+    /// The frames found by libgcc and by us, and why ours end.
     type Both = (Vec<u64>, Vec<u64>, StackEnd);
 
-    /// The frames of a call that is this deep.
+    /// The frames of a call at this depth.
     #[inline(never)]
     fn both(depth: usize, room: usize, is_handler: bool) -> Both {
         if depth > 0 {
             return black_box(both(black_box(depth - 1), room, is_handler));
         }
         let mut theirs = Vec::new();
-        // SAFETY: as libgcc has it.
+        // SAFETY: as libgcc specifies.
         unsafe { _Unwind_Backtrace(visit, (&raw mut theirs).cast()) };
         theirs.retain(|frame| *frame != 0);
         let (low, high) = timer::stack_of_this_thread().unwrap();
@@ -237,7 +237,7 @@ mod tests {
         for depth in [0, 1, 100] {
             let (theirs, ours, end) = both(depth, 1000, false);
             assert_eq!(end, StackEnd::outermost);
-            // The innermost is this function at two places of it.
+            // The innermost frames are two places in this function.
             let callers = theirs.iter().rev().zip(ours[1..].iter().rev());
             assert!(callers.clone().all(|(theirs, ours)| theirs == ours));
             assert!(callers.count() > depth + 2);
@@ -255,14 +255,15 @@ mod tests {
         loader::prepare();
         loaded_code::refresh();
         let handler = handle as extern "C" fn(c_int) as libc::sighandler_t;
-        // SAFETY: a handler of a signal that nobody else sends; it runs in `raise`.
+        // SAFETY: the handler of a signal that is only sent by `raise` below.
         unsafe {
             libc::signal(libc::SIGWINCH, handler);
             libc::raise(libc::SIGWINCH);
         }
         let (theirs, ours, end) = FOUND.lock().take().unwrap();
         assert_eq!(end, StackEnd::outermost);
-        // Those of the handler, of the C library where it returns and where the signal is sent, and of this test.
+        // The frames of the handler, of the C library's functions that return from and send the signal, and of this
+        // test.
         let callers = theirs.iter().rev().zip(ours[1..].iter().rev());
         assert!(callers.clone().all(|(theirs, ours)| theirs == ours));
         assert!(callers.count() > 4);

@@ -1,9 +1,10 @@
-//! What framehop cannot say of unwind information: which code has any, and the rules that it does not evaluate.
+//! Unwind information that framehop does not handle: which code has any, and the rules that framehop does not evaluate.
 //!
-//! framehop 0.16 goes on by the frame pointer where code has no information, or a rule of a kind that it does not know. It does
-//! not say so. So each module's information is read once, when the module is found: which code has any, and the rows that
-//! framehop does not know. Their rules dereference memory, or count from a register that is neither stack pointer nor frame
-//! pointer. GCC has these in functions that realign the stack, the C library where a signal handler returns.
+//! framehop 0.16 silently falls back to the frame pointer for code without unwind information, and for rules of unknown
+//! kinds. So each module's information is read once, when the module is found, to determine which code has any, and the
+//! rows that framehop does not support. Their rules dereference memory, or are relative to a register other than stack
+//! pointer and frame pointer. GCC generates them in functions that realign the stack, and the C library has them where
+//! a signal handler returns.
 
 use std::ops::Range;
 
@@ -19,56 +20,56 @@ use crate::samples::processor::{
 type Slice = gimli::EndianSlice<'static, LittleEndian>;
 type Fde = FrameDescriptionEntry<Slice>;
 
-/// A place, or a value.
+/// How an address or a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The register plus this number of bytes.
+    /// The register plus an offset in bytes.
     Sum(Base, i32),
-    /// What memory holds there.
+    /// The memory at the register plus an offset.
     Memory(Base, i32),
-    /// What memory holds this number of bytes from the canonical frame address.
+    /// The memory at an offset from the canonical frame address.
     AtFrame(i32),
-    /// As it is in the frame itself.
+    /// The frame's own value.
     Same,
-    /// There is none: the outermost frame.
+    /// Undefined: this is the outermost frame.
     Undefined,
-    /// Not evaluated.
+    /// A rule that is not supported.
     Unknown,
 }
 
-/// How the caller of the code from `start` on, up to `end`, is found.
+/// The rules for finding the caller of code between `start` and `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// From the module's base on.
+    /// Offset from the module's base.
     start: u32,
     end: u32,
     /// The canonical frame address: the caller's stack pointer.
     pub(super) frame_address: Rule,
     pub(super) return_address: Rule,
     pub(super) frame_pointer: Rule,
-    /// The caller was interrupted here, and has made no call.
+    /// The caller was interrupted by a signal here, and has made no call.
     pub(super) is_signal: bool,
 }
 
-/// What a module's unwind information has.
+/// The unwind information of a module.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Code that has any, sorted, from `base` on.
+    /// Ranges of code with unwind information, sorted, as offsets from `base`.
     covered: Vec<(u32, u32)>,
     base: u64,
-    /// Rows of functions that framehop does not evaluate, sorted.
+    /// Rows that framehop does not evaluate, sorted.
     rows: Vec<Row>,
 }
 
 impl Rules {
-    /// Reads `eh_frame`, which lay at `address`, of a module that begins at `base`.
+    /// Reads `eh_frame`, originally at `address`, of a module that starts at `base`.
     pub(super) fn of(eh_frame: &'static [u8], address: u64, base: u64) -> Rules {
         let section = EhFrame::new(eh_frame, LittleEndian);
         let bases = BaseAddresses::default().set_eh_frame(address);
         let mut rules = Rules { base, ..Rules::default() };
         let mut context = UnwindContext::new();
         let mut entries = section.entries(&bases);
-        // What lies behind an entry that cannot be read is not covered.
+        // Code after an unreadable entry counts as not covered.
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else {
                 continue;
@@ -78,7 +79,7 @@ impl Rules {
             };
             let (start, end) = (fde.initial_address(), fde.end_address());
             let from_base = |address: u64| u32::try_from(address.checked_sub(base)?).ok();
-            // A linker that removes a function leaves its entry, with an address outside.
+            // A linker that removes a function leaves its entry, with an address outside of the module.
             let (Some(first), Some(last)) = (from_base(start), from_base(end)) else {
                 continue;
             };
@@ -118,7 +119,7 @@ impl Rules {
             is_signal: false,
         };
         let value = |expression: UnwindExpression<usize>| evaluated(&expression, fde, section);
-        // Within the function, so that the difference is no greater than its own.
+        // Within the function, so the difference is at most its length.
         let start = fde.initial_address();
         let from_base = |address: u64| code.start + address.saturating_sub(start) as u32;
         let mut done = code.start;
@@ -139,7 +140,7 @@ impl Rules {
                     None | Some(RegisterRule::SameValue) if register == RETURN_ADDRESS => {
                         UNSAVED_RETURN_ADDRESS.map_or(Rule::Unknown, |base| Rule::Sum(base, 0))
                     }
-                    // By the platform's convention, a function keeps what it says nothing about.
+                    // By the platform's convention, a register without a rule keeps its value.
                     None | Some(RegisterRule::SameValue) => Rule::Same,
                     _ => Rule::Unknown,
                 };
@@ -173,7 +174,7 @@ impl Rules {
         next > 0 && pc < self.covered[next - 1].1
     }
 
-    /// The row of `pc`, in a function that framehop does not evaluate.
+    /// The row for `pc`, if framehop does not evaluate it.
     pub(super) fn row(&self, pc: u64) -> Option<&Row> {
         let pc = u32::try_from(pc.wrapping_sub(self.base)).ok()?;
         let next = self.rows.partition_point(|row| row.start <= pc);
@@ -182,12 +183,12 @@ impl Rules {
     }
 }
 
-/// As a row has it.
+/// Converts to the type in a row.
 fn short(bytes: i64) -> Option<i32> {
     i32::try_from(bytes).ok()
 }
 
-/// What an expression comes to: a register plus a number, or what memory holds there.
+/// Evaluates an expression: a register plus a number, or the memory at that address.
 fn evaluated(expression: &UnwindExpression<usize>, fde: &Fde, section: &EhFrame<Slice>) -> Rule {
     let Ok(expression) = expression.get(section) else {
         return Rule::Unknown;

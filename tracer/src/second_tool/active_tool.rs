@@ -6,12 +6,12 @@ use ompt_sys::ompt_start_tool_result_t;
 
 use crate::second_tool::callbacks;
 
-/// What the second tool's `ompt_start_tool` returned, until the tool is finalized; else null.
+/// The result of the second tool's `ompt_start_tool`; null without one, or once it is finalized.
 pub(crate) static SECOND: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The runtime is done with its tools, or the second tool is.
+/// Finalizes the second tool. Called when the runtime finalizes its tools, or by the second tool itself.
 pub(crate) fn end() {
-    // AcqRel; pairs with `begin` and with itself: the tool is finalized once.
+    // AcqRel; pairs with `begin` and with itself: the tool is finalized only once.
     let second = SECOND.swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: as in `begin`.
     let Some(result) = (unsafe { second.as_mut() }) else {

@@ -1,5 +1,5 @@
-//! The functions that are registered where there is a second tool. Each calls the tracer's function and the second tool's, with
-//! the data words of each.
+//! The functions that are registered if there is a second tool. Each calls the tracer's function and the second tool's,
+//! with each tool's own data words.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
@@ -17,15 +17,15 @@ use crate::second_tool::data_words;
 type Data = *mut ompt_data_t;
 type Code = *const c_void;
 
-/// Larger than each callback's number.
+/// Greater than any callback's number.
 const NUMBERS: usize = 64;
 
-/// What the two tools want to be called for a callback; null is nothing.
+/// The functions that the two tools have registered for a callback; null for none.
 #[derive(Debug)]
 struct Wanted {
     ours: AtomicPtr<()>,
     theirs: AtomicPtr<()>,
-    /// What the runtime answered when the function was registered.
+    /// The runtime's result when the function was registered.
     result: AtomicU32,
 }
 
@@ -36,10 +36,11 @@ static WANTED: [Wanted; NUMBERS] = [const {
 /// The runtime's `ompt_set_callback`.
 static SET_CALLBACK: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// Whether the runtime wants the words empty that it copies in the barrier at the end of a region; see [`join_barrier`].
+/// Whether the runtime needs empty words, which it copies in the barrier at the end of a parallel region; see
+/// [`join_barrier`].
 static WANTS_EMPTY: AtomicBool = AtomicBool::new(false);
 
-/// Without these it is not known when a thing begins and ends that has data words.
+/// Callbacks that are always needed to know when an object with data words begins and ends.
 const BEGINS_AND_ENDS: &[ompt_callbacks_t] = &[
     ompt_callback_thread_begin,
     ompt_callback_thread_end,
@@ -50,19 +51,19 @@ const BEGINS_AND_ENDS: &[ompt_callbacks_t] = &[
     ompt_callback_implicit_task,
 ];
 
-/// A runtime with this entry point begins.
+/// A runtime with this entry point starts.
 pub(crate) fn begin(set_callback: ompt_set_callback_t, wants_empty: bool) {
     for wanted in &WANTED {
         // Relaxed: no callback is registered yet.
         wanted.ours.store(null_mut(), Ordering::Relaxed);
         wanted.theirs.store(null_mut(), Ordering::Relaxed);
     }
-    // Release, as the next; pairs with Acquire in `set_in_runtime` and `is_always_registered`.
+    // Release, like the next; pairs with Acquire in `set_in_runtime` and `is_always_registered`.
     WANTS_EMPTY.store(wants_empty, Ordering::Release);
     SET_CALLBACK.store(set_callback as *mut (), Ordering::Release);
 }
 
-/// Registers what says when things begin and end, whoever wants it.
+/// Registers the callbacks in [`BEGINS_AND_ENDS`], even if neither tool wants them.
 pub(crate) fn register_ends() {
     for number in BEGINS_AND_ENDS {
         register(*number);
@@ -75,7 +76,7 @@ pub(crate) fn register_ends() {
 /// `ompt_set_callback` for the tracer.
 ///
 /// # Safety
-/// As of the runtime's.
+/// The requirements of the runtime's `ompt_set_callback`.
 pub(crate) unsafe extern "C" fn set_ours(
     number: ompt_callbacks_t,
     function: Option<ompt_callback_t>,
@@ -86,7 +87,7 @@ pub(crate) unsafe extern "C" fn set_ours(
 /// `ompt_set_callback` for the second tool.
 ///
 /// # Safety
-/// As of the runtime's.
+/// The requirements of the runtime's `ompt_set_callback`.
 pub(crate) unsafe extern "C" fn set_theirs(
     number: ompt_callbacks_t,
     function: Option<ompt_callback_t>,
@@ -97,7 +98,7 @@ pub(crate) unsafe extern "C" fn set_theirs(
 /// `ompt_get_callback` for the second tool.
 ///
 /// # Safety
-/// As of the runtime's: `function` is valid for writing.
+/// The requirements of the runtime's `ompt_get_callback`: `function` is valid for writing.
 pub(crate) unsafe extern "C" fn get_theirs(
     number: ompt_callbacks_t,
     function: *mut Option<ompt_callback_t>,
@@ -109,7 +110,7 @@ pub(crate) unsafe extern "C" fn get_theirs(
     c_int::from(found.is_some())
 }
 
-/// The second tool wants no callback any more.
+/// Removes all callbacks of the second tool.
 pub(crate) fn forget_theirs() {
     for (number, wanted) in WANTED.iter().enumerate() {
         // Acquire; pairs with Release in `set`.
@@ -125,7 +126,7 @@ fn set(
     place: impl Fn(&Wanted) -> &AtomicPtr<()>,
 ) -> ompt_set_result_t {
     let Some(wanted) = WANTED.get(number.0 as usize).filter(|_| both(number).is_some()) else {
-        // The runtime may have a callback that is not known here; it would not know whose words it gets.
+        // The runtime may have an unknown callback, whose data words could not be split.
         return ompt_set_error;
     };
     let pointer = function.map_or(null_mut(), |function| function as *mut ());
@@ -138,7 +139,7 @@ fn set(
     let is_wanted =
         [&wanted.ours, &wanted.theirs].iter().any(|function| !function.load(Ordering::Acquire).is_null());
     if is_wanted || is_always_registered(number) {
-        // Relaxed: whoever registers has the answer of an earlier registration, or of its own.
+        // Relaxed: the thread that registers has the result of an earlier registration, or of its own.
         return ompt_set_result_t(wanted.result.load(Ordering::Relaxed));
     }
     set_in_runtime(number, None)
@@ -163,22 +164,22 @@ fn set_in_runtime(number: ompt_callbacks_t, function: Option<ompt_callback_t>) -
     if set_callback.is_null() {
         return ompt_set_error;
     }
-    // SAFETY: only `begin` stores what is not null, and that is the runtime's entry point; a function with the signature that
-    // belongs to the number.
+    // SAFETY: a pointer that is not null was stored by `begin`, and is the runtime's entry point; the function has the
+    // signature that belongs to the number.
     unsafe { transmute::<*mut (), ompt_set_callback_t>(set_callback)(number, function) }
 }
 
-/// The function of type `F` that is registered there.
+/// The registered function, of type `F`.
 #[inline]
 fn registered<F: Copy>(place: &AtomicPtr<()>) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
     // Acquire; pairs with Release in `set`.
     let function = place.load(Ordering::Acquire);
-    // SAFETY: not null: a function that was registered for the number that the caller's type belongs to.
+    // SAFETY: if not null, a function that was registered for the number to which the caller's type belongs.
     (!function.is_null()).then(|| unsafe { transmute_copy(&function) })
 }
 
-/// What a callback gives back, of two answers.
+/// The return value of a callback, combined from both tools' return values.
 trait Answer {
     fn of(ours: Option<Self>, theirs: Option<Self>) -> Self
     where
@@ -189,7 +190,8 @@ impl Answer for () {
     fn of(_: Option<()>, _: Option<()>) {}
 }
 
-/// That of `control_tool`. What the second tool did not ignore is what the program hears, as if that tool were alone.
+/// The result of `control_tool`: that of the second tool unless the second tool ignored the call, as if it were the
+/// only tool.
 impl Answer for c_int {
     fn of(ours: Option<c_int>, theirs: Option<c_int>) -> c_int {
         const IGNORED: c_int = 1;
@@ -197,7 +199,7 @@ impl Answer for c_int {
     }
 }
 
-/// What each tool gets for an argument: its own data word, else the same.
+/// The argument for each tool: its own data word, or the same value.
 #[inline]
 fn split<T: Copy + 'static>(argument: T) -> (T, T) {
     if std::any::TypeId::of::<T>() != std::any::TypeId::of::<Data>() {
@@ -210,7 +212,7 @@ fn split<T: Copy + 'static>(argument: T) -> (T, T) {
     }
 }
 
-/// The function for the callback of number `N` and signature `F` that calls both tools.
+/// The function that calls both tools, for the callback with number `N` and signature `F`.
 struct Both<const N: u32, F>(PhantomData<F>);
 
 trait CallsBoth<F> {
@@ -255,7 +257,7 @@ calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I);
 calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J);
 calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K);
 
-/// Calls both tools' functions for the callback of this name.
+/// Calls both tools' functions for the callback with this name.
 macro_rules! call_both {
     ($name:ident($($argument:expr),*)) => {
         <Both<{ callback::$name.0 }, callback::$name> as CallsBoth<callback::$name>>::FUNCTION($($argument),*)
@@ -281,7 +283,7 @@ ompt_sys::for_each_callback!(table);
 
 macro_rules! own {
     ($($number:ident $function:ident)*) => {
-        /// The functions that do more, since a thing begins or ends, or an argument is for one tool only.
+        /// The functions that do more, because an object begins or ends, or an argument is only for one tool.
         static OWN: &[(ompt_callbacks_t, Function)] = &[$((
             $number,
             // SAFETY: the function has the signature that belongs to the number.
@@ -306,7 +308,7 @@ own! {
     ompt_callback_device_initialize device_initialize
 }
 
-/// The function to register; none for a callback that no specification has.
+/// The function to register; `None` for an unknown callback.
 fn both(number: ompt_callbacks_t) -> Option<ompt_callback_t> {
     let mut all = OWN.iter().chain(PLAIN);
     let found = all.find(|(of, _)| *of == number);
@@ -417,7 +419,7 @@ unsafe extern "C" fn implicit_task(
         true => of_both(|known| known.at_end(parallel_data, task_data)),
         false => [parallel_data, task_data],
     };
-    // SAFETY: the arguments of this call, or the pointers of its begin.
+    // SAFETY: the arguments of this call, or the pointers of the begin event.
     unsafe {
         if begins {
             data_words::create_where_empty(parallel_data);
@@ -458,7 +460,8 @@ unsafe extern "C" fn sync_region_wait(
     }
 }
 
-/// With whole registers and a tenth argument, which the tracer records; a tool with the specification's nine ignores it.
+/// Declared with 64-bit registers and a tenth argument, which the tracer records; a tool with the specification's nine
+/// parameters ignores it.
 unsafe extern "C" fn target_data_op(
     target_id: u64,
     host_op_id: u64,
@@ -578,7 +581,8 @@ unsafe extern "C" fn target_submit_emi(
     }
 }
 
-/// Where the second tool's number of an operation is. The runtime's place has the tracer's, which the records of devices have.
+/// The second tool's id of an operation. The runtime's word contains the tracer's id, which device records contain,
+/// too.
 fn their_operation(endpoint: ompt_scope_endpoint_t, host_op_id: *mut ompt_id_t) -> *mut ompt_id_t {
     if host_op_id.is_null() {
         return host_op_id;
@@ -603,7 +607,7 @@ unsafe extern "C" fn device_initialize(
         unsafe { ours(device_num, device_type, device, lookup, documentation) };
     }
     if let Some(theirs) = registered::<callback::device_initialize>(&wanted.theirs) {
-        // Without a lookup a device cannot be traced (OpenMP 5.2, 19.5.2.19).
+        // Without a lookup function, a device cannot be traced (OpenMP 5.2, 19.5.2.19).
         let lookup = lookup.filter(|_| ours.is_none());
         // SAFETY: as above.
         unsafe { theirs(device_num, device_type, device, lookup, documentation) };

@@ -1,11 +1,11 @@
-//! Two data words for each thing that the runtime has one for: a thread, a region, a task.
+//! Two data words for each object for which the runtime has one: a thread, a parallel region, a task.
 //!
-//! The runtime's word holds a *handle*: a pair's number and generation. A runtime may copy its word to another place, as LLVM's
-//! does with serialized regions: the handle goes with it. A handle of a thing that has ended is no longer a pair's, and never
-//! leads to memory that is gone.
+//! The runtime's word contains a *handle*: the number and the generation of a pair of words. A runtime may copy its
+//! word, as LLVM's does for serialized regions; the copy contains the same handle. A handle of an object that has ended
+//! refers to no pair, and never leads to freed memory.
 //!
-//! Words that must not be written have no handle. Those are of target regions, whose numbers are in the records of devices, and
-//! of a `taskwait`, which LLVM's runtime wants empty. The second tool's word of such a thing belongs to the address.
+//! Words that must not be written have no handle: those of target regions, whose ids are in device records, and of a
+//! `taskwait`, which must be empty for LLVM's runtime. For such objects, the second tool's word belongs to the address.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::os::threads::lock::Mutex;
 
 type Data = *mut ompt_data_t;
 
-/// The two words of a thing. All zeros is one that was never used.
+/// The two words of an object. All zeros is an unused pair.
 #[derive(Debug)]
 #[repr(C)]
 struct Pair {
@@ -25,7 +25,7 @@ struct Pair {
     generation: AtomicU32,
 }
 
-/// What distinguishes a handle from other values.
+/// Distinguishes a handle from other values.
 const TAG: u64 = 0xa7 << 56;
 const GENERATION_BITS: u32 = 28;
 const NUMBER_BITS: u32 = 28;
@@ -34,27 +34,27 @@ const PAIRS_IN_SLAB: usize = 1 << SLAB_BITS;
 const MAX_SLABS: usize = 1 << (NUMBER_BITS - SLAB_BITS);
 const GENERATIONS: u32 = (1 << GENERATION_BITS) - 1;
 
-/// The pairs, by their numbers. They stay: a pair is used again.
+/// The pairs, by their numbers. They are never freed, but reused.
 static SLABS: [AtomicPtr<Pair>; MAX_SLABS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_SLABS];
-/// The number of the first pair that was never used.
+/// The number of the first unused pair.
 static FRESH: AtomicUsize = AtomicUsize::new(0);
 
-/// Numbers of pairs that can be used again. Whoever finds a list taken goes to another. So a thread that is interrupted, or that
-/// a fork left behind, stops no other thread.
+/// Numbers of pairs that can be reused. A thread that finds one list locked uses another, so an interrupted thread, or
+/// one that a fork left behind, blocks no other thread.
 static FREE: [Mutex<Vec<u32>>; 16] = [const { Mutex::new(Vec::new()) }; 16];
 
 impl Pair {
-    /// The pair of this number; none where nobody has used its slab.
+    /// The pair with this number; `None` if its slab does not exist.
     fn of(number: u32) -> Option<&'static Pair> {
         let slab = SLABS.get(number as usize >> SLAB_BITS)?;
         // Acquire; pairs with Release in `make_slab`: the pairs are zeros.
         let first = slab.load(Ordering::Acquire);
-        // SAFETY: null, or the first of as many pairs, which stay for good.
+        // SAFETY: null, or the first of that many pairs, which are never freed.
         (!first.is_null()).then(|| unsafe { &*first.add(number as usize & (PAIRS_IN_SLAB - 1)) })
     }
 }
 
-/// The pair that a word's value leads to.
+/// The pair to which a word's value refers.
 fn pair(value: u64) -> Option<(u32, &'static Pair)> {
     if value & (0xff << 56) != TAG {
         return None;
@@ -66,7 +66,7 @@ fn pair(value: u64) -> Option<(u32, &'static Pair)> {
     (pair.generation.load(Ordering::Acquire) & GENERATIONS == generation).then_some((number, pair))
 }
 
-/// The words of both tools for what the runtime has this word for.
+/// Both tools' words for the object with this runtime's word.
 ///
 /// # Safety
 /// `data` is null, or valid.
@@ -82,7 +82,7 @@ pub(crate) unsafe fn split(data: Data) -> (Data, Data) {
     }
 }
 
-/// A thing begins: the word gets a handle, and both tools' words are empty.
+/// An object begins: stores a handle in the runtime's word, and clears both tools' words.
 ///
 /// # Safety
 /// `data` is null, or valid for writing.
@@ -93,7 +93,7 @@ pub(crate) unsafe fn create(data: Data) {
     let Some((number, pair)) = take() else {
         return;
     };
-    // SAFETY: nobody else has the pair: no handle has led to it since it was given back.
+    // SAFETY: the pair is unused: no handle has referred to it since it was released.
     unsafe {
         *pair.ours.get() = 0;
         *pair.theirs.get() = 0;
@@ -107,7 +107,7 @@ pub(crate) unsafe fn create(data: Data) {
     unsafe { (*data).value = TAG | generation | u64::from(number) };
 }
 
-/// The same for the initial parallel region, of whose begin nothing is reported.
+/// Like [`create`], if the word is 0: for the initial parallel region, whose begin is not reported.
 ///
 /// # Safety
 /// As for [`create`].
@@ -120,7 +120,7 @@ pub(crate) unsafe fn create_where_empty(data: Data) {
     }
 }
 
-/// A thing has ended: its handle leads nowhere from now on.
+/// An object has ended: its handle is invalid from now on.
 ///
 /// # Safety
 /// `data` is null, or valid.
@@ -137,13 +137,13 @@ pub(crate) unsafe fn release(data: Data) {
     give_back(number);
 }
 
-/// A pair that nobody has; none where all numbers are taken.
+/// Takes an unused pair; `None` if all numbers are in use.
 fn take() -> Option<(u32, &'static Pair)> {
     let used = lists().find_map(|list| list.try_lock()?.pop());
     let number = match used {
         Some(number) => number,
         None => {
-            // Relaxed: only the number counts.
+            // Relaxed: only the number is shared.
             let number = FRESH.fetch_add(1, Ordering::Relaxed);
             if number >= MAX_SLABS << SLAB_BITS {
                 return None;
@@ -156,13 +156,13 @@ fn take() -> Option<(u32, &'static Pair)> {
 }
 
 fn give_back(number: u32) {
-    // Where all lists are taken, one pair less is used again.
+    // If all lists are locked, the pair is never reused.
     if let Some(mut list) = lists().find_map(Mutex::try_lock) {
         list.push(number);
     }
 }
 
-/// The lists, beginning with the one that this thread mostly uses: stacks lie far apart.
+/// The lists, starting with the one that this thread usually uses, chosen by the address of its stack.
 fn lists() -> impl Iterator<Item = &'static Mutex<Vec<u32>>> {
     let here = 0_u8;
     let first = (&raw const here as usize >> 16).wrapping_mul(0x9e37_79b9) >> 8;
@@ -182,19 +182,19 @@ fn make_slab(slab: usize) {
     let is_first =
         SLABS[slab].compare_exchange(std::ptr::null_mut(), first, Ordering::Release, Ordering::Relaxed);
     if is_first.is_err() {
-        // SAFETY: made above; another thread's are in use.
+        // SAFETY: made above; another thread's slab is in use.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, PAIRS_IN_SLAB)) });
     }
 }
 
-/// A word of the second tool's that belongs to an address.
+/// A word of the second tool that belongs to an address.
 #[derive(Debug)]
 struct AtAddress {
     address: AtomicUsize,
     theirs: UnsafeCell<u64>,
 }
 
-// SAFETY: the word is used by the threads that the runtime lets use its own word.
+// SAFETY: the word is used by the threads that the runtime permits to use its own word.
 unsafe impl Sync for AtAddress {}
 
 const ADDRESSES: usize = 4096;
@@ -203,14 +203,15 @@ const MAX_STEPS: usize = 64;
 static AT_ADDRESS: [AtAddress; ADDRESSES] =
     [const { AtAddress { address: AtomicUsize::new(0), theirs: UnsafeCell::new(0) } }; ADDRESSES];
 
-/// The second tool's word of what the runtime keeps at this address. Where there are too many, several share one.
+/// The second tool's word for the object at this address of the runtime. If there are too many, several objects share
+/// one word.
 pub(crate) fn of_address<T>(address: *mut T) -> Data {
     let address = address as usize;
     let first = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     let mut place = &AT_ADDRESS[first % ADDRESSES];
     for step in 0..MAX_STEPS {
         place = &AT_ADDRESS[(first + step) % ADDRESSES];
-        // Relaxed: the runtime orders the uses of a word; the address never changes.
+        // Relaxed: the runtime orders uses of a word; the address never changes.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         match place.address.compare_exchange(0, address, success, failure) {
             Ok(_) => break,
@@ -221,10 +222,10 @@ pub(crate) fn of_address<T>(address: *mut T) -> Data {
     place.theirs.get().cast()
 }
 
-/// A thing whose word belongs to its address begins.
+/// An object whose word belongs to its address begins.
 pub(crate) fn begin_at<T>(address: *mut T) {
     if !address.is_null() {
-        // SAFETY: a word of the table; the runtime lets nobody else use what begins.
+        // SAFETY: a word of the table; no other thread uses an object that begins.
         unsafe { (*of_address(address)).value = 0 };
     }
 }
@@ -255,7 +256,7 @@ mod tests {
             let (after, at_address) = split(&mut first);
             assert_eq!(after, &raw mut first);
             assert_ne!(at_address, theirs);
-            // Ended twice is ended once.
+            // Releasing twice has the effect of releasing once.
             release(&mut first);
             release(&mut other);
         }

@@ -1,5 +1,5 @@
-//! The entry points that the second tool gets: those of the runtime, but for those that know callbacks or data words. And that
-//! which the tracer asks for its own words.
+//! The entry points for the second tool: those of the runtime, with replacements for those that involve callbacks or
+//! data words; and the entry point with which the tracer queries its own words.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::transmute;
@@ -19,7 +19,7 @@ pub(crate) unsafe extern "C" fn find(name: *const c_char) -> Option<ompt_interfa
     let lookup = Lookup::current()?;
     // SAFETY: by this function's contract.
     let name = unsafe { CStr::from_ptr(name) };
-    // What the runtime does not have, the second tool does not get.
+    // The second tool only gets entry points that the runtime has.
     let of_runtime = lookup.find(name)?;
     let own: *const () = match name.to_bytes() {
         b"ompt_set_callback" => callbacks::set_theirs as *const (),
@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn find(name: *const c_char) -> Option<ompt_interfa
     Some(unsafe { transmute::<*const (), ompt_interface_fn_t>(own) })
 }
 
-/// The runtime's lookup, but for the entry point by which the tracer learns its own words.
+/// The runtime's lookup function, with a replacement for the entry point that returns the tracer's own data words.
 pub(crate) fn our_lookup() -> Lookup {
     /// # Safety
     /// `name` is a C string.
@@ -48,7 +48,7 @@ pub(crate) fn our_lookup() -> Lookup {
         // SAFETY: as in `find`.
         Some(unsafe { transmute::<*const (), ompt_interface_fn_t>(get_parallel_info::<false> as *const ()) })
     }
-    // SAFETY: it asks the runtime's lookup, as long as that is there.
+    // SAFETY: it calls the runtime's lookup function while there is one.
     unsafe { Lookup::between(find_ours) }
 }
 
@@ -58,7 +58,7 @@ unsafe extern "C" fn get_thread_data() -> Data {
     get.map_or(std::ptr::null_mut(), |get| unsafe { data_words::split(get()).1 })
 }
 
-/// For the second tool, or for the tracer. A signal handler may call it.
+/// For the second tool, or for the tracer. May be called in a signal handler.
 unsafe extern "C" fn get_parallel_info<const THEIRS: bool>(
     ancestor_level: c_int,
     parallel_data: *mut Data,
@@ -69,7 +69,7 @@ unsafe extern "C" fn get_parallel_info<const THEIRS: bool>(
     // SAFETY: the arguments of this call.
     let found = unsafe { get(ancestor_level, parallel_data, team_size) };
     if found == INFO_IS_THERE {
-        // SAFETY: where the information is there, the place was written.
+        // SAFETY: if the information is available, the runtime has written to the place.
         unsafe { replace::<THEIRS>(parallel_data) };
     }
     found
@@ -97,15 +97,15 @@ unsafe extern "C" fn get_task_info(
     found
 }
 
-/// The second tool is done; the tracer is not.
+/// Finalizes only the second tool, not the tracer.
 unsafe extern "C" fn finalize_tool() {
     active_tool::end();
 }
 
-/// The second tool's word in the place of the runtime's, or the tracer's.
+/// Replaces the runtime's word with the second tool's, or with the tracer's.
 ///
 /// # Safety
-/// `place` is null, or holds null or a word of the runtime's.
+/// `place` is null, or contains null or a word of the runtime.
 unsafe fn replace<const THEIRS: bool>(place: *mut Data) {
     if !place.is_null() {
         // SAFETY: by this function's contract.

@@ -1,8 +1,8 @@
-//! The next OMPT tool: a runtime has room for one tool, which is this one, and passes on to another.
+//! The next OMPT tool: a runtime supports one tool, which is the tracer, and the tracer forwards to another.
 //!
-//! The second tool runs as if it were alone. It gets its own data words, callbacks and results of registrations, and entry points
-//! that know its words. What is registered then are functions that call both tools ([`callbacks`]). Without a second tool nothing of
-//! this is registered, and the hot path is what it is.
+//! The second tool runs as if it were the only one. It has its own data words, callbacks and results of registrations,
+//! and gets entry points that return its words. The registered functions then call both tools ([`callbacks`]). Without
+//! a second tool, none of this is registered, so the hot path is not affected.
 //!
 //! ```text
 //! runtime -- callback --> both: splits each data word --> the tracer's function
@@ -12,15 +12,15 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | this one | the second tool's begin |
+//! | this one | starts the second tool |
 //! | [`active_tool`] | the second tool, and its end |
-//! | [`next_tool`] | where the second tool comes from |
+//! | [`next_tool`] | finds the second tool |
 //! | [`callbacks`] | the functions that call both tools |
-//! | [`data_words`] | two data words for each thing that the runtime has one for |
-//! | [`lookup`] | the entry points that the second tool gets |
+//! | [`data_words`] | two data words for each object for which the runtime has one |
+//! | [`lookup`] | the entry points for the second tool |
 //!
-//! Two things are not as if alone. Only the tracer gets a device's lookup, since a device has one owner of its trace buffers. And
-//! the drafts of OpenMP 5.0 and older interfaces are not passed on.
+//! There are two differences from running alone. Only the tracer gets a device's lookup function, because a device's
+//! trace buffers have one owner. And the drafts of OpenMP 5.0 and older interfaces are not forwarded.
 
 mod active_tool;
 mod callbacks;
@@ -41,7 +41,7 @@ pub(crate) use crate::second_tool::active_tool::end;
 pub(crate) use crate::second_tool::callbacks::set_ours;
 pub(crate) use crate::second_tool::lookup::our_lookup;
 
-/// What the runtime said when it started the tracer.
+/// What the runtime passed when it started the tracer.
 #[derive(Debug)]
 pub(crate) struct Runtime<'a> {
     pub(crate) set_callback: ompt_set_callback_t,
@@ -50,9 +50,9 @@ pub(crate) struct Runtime<'a> {
     pub(crate) initial_device: c_int,
 }
 
-/// Finds the second tool and starts it. True where there is one that wants to work: from now on the tracer registers by
-/// [`set_ours`]. `named` is its library, where the user names one. `is_global` says whether the loader looks for symbols in this
-/// library.
+/// Finds the second tool and starts it. Returns true if there is one that wants to be active; from then on, the tracer
+/// registers with [`set_ours`]. `named` is its library, if the user names one. `is_global` tells whether the loader
+/// finds this library's symbols.
 pub(crate) fn begin(runtime: &Runtime<'_>, named: Option<&OsStr>, is_global: bool) -> bool {
     let Ok(version) = CString::new(runtime.version) else {
         return false;
@@ -61,12 +61,12 @@ pub(crate) fn begin(runtime: &Runtime<'_>, named: Option<&OsStr>, is_global: boo
         return false;
     };
     callbacks::begin(runtime.set_callback, Fault::WantsTaskwaitDataEmpty.is_of(runtime.version));
-    // SAFETY: what `ompt_start_tool` returned is valid until the tool is finalized (OpenMP 5.2, 19.2.1).
+    // SAFETY: the result of `ompt_start_tool` is valid until the tool is finalized (OpenMP 5.2, 19.2.1).
     let result = unsafe { &mut *tool.result };
     // Release; pairs with Acquire in `end`.
     SECOND.store(tool.result, Ordering::Release);
     let is_active = result.initialize.is_some_and(|initialize| {
-        // SAFETY: as the runtime would call it: a lookup, a device's number, the structure's own word.
+        // SAFETY: called like by the runtime: a lookup function, a device's number, the structure's own word.
         unsafe { initialize(lookup::find, runtime.initial_device, &mut result.tool_data) != 0 }
     });
     if is_active {

@@ -1,5 +1,5 @@
-//! The search for the second tool. It is the one that `OMPTRACE_NEXT_TOOL` names, else one that follows in `OMP_TOOL_LIBRARIES`.
-//! Else it is the next one of the program, else Archer, where ThreadSanitizer watches the program.
+//! Finds the second tool: the one that `OMPTRACE_NEXT_TOOL` names, else the next one in `OMP_TOOL_LIBRARIES`, else the
+//! next one in the program, else Archer if the program uses ThreadSanitizer.
 
 use std::env;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_uint, c_void};
@@ -18,16 +18,16 @@ const START_TOOL: &CStr = c"ompt_start_tool";
 type StartTool =
     unsafe extern "C" fn(omp_version: c_uint, version: *const c_char) -> *mut ompt_start_tool_result_t;
 
-/// A tool that wants to work.
+/// A tool that wants to be active.
 #[derive(Debug)]
 pub(crate) struct Tool {
-    /// What its `ompt_start_tool` returned; not null.
+    /// The result of its `ompt_start_tool`; not null.
     pub(crate) result: *mut ompt_start_tool_result_t,
-    /// Its library.
+    /// The path of its library.
     pub(crate) name: String,
 }
 
-/// The first tool that wants to work with a runtime of this version.
+/// The first tool that wants to be active with a runtime of this version.
 pub(crate) fn find(
     named: Option<&OsStr>,
     is_global: bool,
@@ -56,8 +56,8 @@ pub(crate) fn find(
         .or_else(|| archer().and_then(start))
 }
 
-/// LLVM's runtime loads Archer where there is no tool. Without it ThreadSanitizer does not know what OpenMP orders, and reports
-/// races that are none.
+/// Archer, which LLVM's runtime loads if there is no tool. Without it, ThreadSanitizer does not know OpenMP's
+/// synchronization, and reports false data races.
 fn archer() -> Option<(String, StartTool)> {
     const ARCHER: &str = "libarcher.so";
 
@@ -70,8 +70,9 @@ fn archer() -> Option<(String, StartTool)> {
     places.iter().find_map(|place| tool_in(place).ok().flatten())
 }
 
-/// The entries of `OMP_TOOL_LIBRARIES` behind this library. A runtime asks those before it itself, and none of them where it
-/// has found this library in the program. Where another tool has loaded this library, that tool may be any of them.
+/// The entries of `OMP_TOOL_LIBRARIES` after this library. The runtime itself tries the entries before it, and tries
+/// none if it has found this library in the program. If another tool has loaded this library, that tool may be any of
+/// the entries.
 fn listed_behind_us(is_global: bool) -> Vec<OsString> {
     let list = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
     let own = loader::library_of(own_address()).and_then(|path| Path::new(&path).canonicalize().ok());
@@ -89,13 +90,13 @@ fn listed_behind_us(is_global: bool) -> Vec<OsString> {
     entries.into_iter().skip(behind).filter(|entry| !entry.is_empty()).collect()
 }
 
-/// `ompt_start_tool` of this library. `None` where it is the tracer's own.
+/// `ompt_start_tool` of the given library; `None` if it is the tracer's own.
 ///
 /// # Errors
-/// Why the library cannot be loaded, or is no tool.
+/// Why the library cannot be loaded, or is not a tool.
 fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
     let path = CString::new(library.as_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: loading a library runs its constructors, as a runtime would have them run.
+    // SAFETY: loading a library runs its constructors, as it would if a runtime loaded it.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
         // SAFETY: a C string of the loader's, or null.
@@ -112,9 +113,10 @@ fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
     Ok(foreign(function))
 }
 
-/// The next `ompt_start_tool` of the program behind this library's, as that of a tool that the program is linked to.
+/// The next `ompt_start_tool` after this library's, for example of a tool that the program is linked with.
 fn next_in_program() -> Option<(String, StartTool)> {
-    // Else the loader's lock is taken for nothing, which a thread may hold that waits for this one.
+    // Otherwise the lookup would needlessly take the loader's lock, which may be held by a thread that waits for this
+    // one.
     if !loader::is_defined_elsewhere(START_TOOL) {
         return None;
     }
@@ -122,17 +124,17 @@ fn next_in_program() -> Option<(String, StartTool)> {
     foreign(unsafe { loader::symbol(libc::RTLD_NEXT, START_TOOL) })
 }
 
-/// The function as what it is, where it is another tool's.
+/// The function and its library's path, if it belongs to another tool.
 fn foreign(function: *mut c_void) -> Option<(String, StartTool)> {
     if function.is_null() || loader::module_of(function) == loader::module_of(own_address()) {
         return None;
     }
     let name = loader::library_of(function).unwrap_or_else(|| "the program".to_owned());
-    // SAFETY: the specification gives this type to the function of that name (OpenMP 5.2, 19.2.1).
+    // SAFETY: the specification defines this type for the function (OpenMP 5.2, 19.2.1).
     Some((name, unsafe { transmute::<*mut c_void, StartTool>(function) }))
 }
 
-/// An address inside this library. Not that of `ompt_start_tool`, which may be another library's for this one, too.
+/// An address inside this library. Not the address of `ompt_start_tool`, which may resolve to another library's.
 fn own_address() -> *const c_void {
     START_TOOL.as_ptr().cast()
 }

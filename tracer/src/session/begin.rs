@@ -1,4 +1,4 @@
-//! How a session begins, in the process that the runtime starts in, and in a forked child.
+//! Starts a session, in the process in which the runtime starts, and in a forked child.
 
 use std::ffi::OsStr;
 use std::io;
@@ -27,10 +27,10 @@ use crate::session::metadata;
 use crate::storage::spool::Spool;
 use crate::storage::trace_file::{Names, Output};
 
-/// Starts a session; recording begins with [`Session::begin`].
+/// Prepares a session; recording begins with [`Session::begin`].
 ///
 /// # Errors
-/// A message that says what could not be done, and what to do about it.
+/// A message that says what failed, and what to do about it.
 pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
     let registry = config.registry.clone();
     let session = Session::create(config, Vec::new()).inspect_err(|why| {
@@ -38,18 +38,18 @@ pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
             metadata::register_failure(&folder, why);
         }
     })?;
-    // Before any event: from here on a kill leaves a file that says whose it is.
+    // Before any event: from here on, a kill leaves a file that identifies its process.
     session.write_metadata(&metadata::process(session, false));
     session.report_spool();
     Ok(session.install())
 }
 
-/// Starts the session of a forked child, with the settings and the runtime's facts of its parent.
+/// Starts the session of a forked child, with the settings and the runtime's description of its parent.
 pub(crate) fn start_in_child(is_paused: bool) {
     let Some(parent) = current::current() else { return };
     match Session::create(parent.config.clone(), parent.modules.reported()) {
         Ok(session) => {
-            // What was held back until now belongs to the session, too.
+            // The events held back until now belong to the session, too.
             let start = held_events::asleep_since().unwrap_or_else(|| clock::pair().0);
             session.write_metadata_of(start, &metadata::process(session, true));
             session.report_spool();
@@ -74,7 +74,7 @@ pub(crate) fn start_in_child(is_paused: bool) {
 }
 
 impl Session {
-    /// With the modules that a parent's session reported.
+    /// Creates a session; `inherited` are the modules that the parent's session reported.
     fn create(config: Config, inherited: Vec<Loaded>) -> Result<&'static Session, String> {
         let pid = system::process_id();
         let (pair, _) = clock::pair();
@@ -151,7 +151,7 @@ impl Session {
         self
     }
 
-    /// Recording begins.
+    /// Starts recording.
     pub(crate) fn begin(&'static self) {
         if self.config.mode == Keep::Newest && self.config.flush_on.is_some() {
             *self.listener.lock() = Listener::start(self);
@@ -161,7 +161,7 @@ impl Session {
         info!("tracing into {}", self.output.path().display());
     }
 
-    /// Says in the trace that there is no spool, where that is so.
+    /// Reports in the trace if there is no spool.
     fn report_spool(&self) {
         if self.spool.path().is_none() {
             let message = "files cannot be mapped, so events that are not yet written are lost if the program is killed";
@@ -170,7 +170,7 @@ impl Session {
     }
 }
 
-/// The spool's path: beside the trace, or in the folder that the user chose.
+/// The spool's path: next to the trace, or in the directory chosen by the user.
 fn spool_path(config: &Config, output: &Output) -> PathBuf {
     let beside = default_path(output.path());
     match &config.spool {
@@ -179,7 +179,7 @@ fn spool_path(config: &Config, output: &Output) -> PathBuf {
     }
 }
 
-/// A number that no other session has: process and start, mixed (the finalizer of SplitMix64).
+/// A unique number for a session: a hash of process id and start time (the finalizer of SplitMix64).
 fn session_number(pid: u32, start: ClockPair) -> u64 {
     let mut x = start.realtime_ns ^ (u64::from(pid) << 40) ^ start.ticks.rotate_left(17);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -187,8 +187,8 @@ fn session_number(pid: u32, start: ClockPair) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Makes the directory of a trace where that is a pattern, as in `traces/%e.%r/%p.omptrace`: nobody could make it before the run.
-/// Where it cannot be made, the creation of the trace says why.
+/// Creates the trace's directory if its name contains a pattern, as in `traces/%e.%r/%p.omptrace`, because it cannot be
+/// created before the run. If that fails, creating the trace reports why.
 fn make_folder_of_pattern(pattern: &OsStr, wanted: &Path) {
     let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     if folder(Path::new(pattern)).as_os_str().as_encoded_bytes().contains(&b'%') {

@@ -1,7 +1,7 @@
-//! Which chunk a thread goes on with, who writes a full one, and what a chunk begins with.
+//! Which chunk a thread continues with, which thread writes a full one, and which events a chunk starts with.
 //!
-//! A session keeps all chunks, through a writer or by the threads themselves, or the newest of each thread, as a flight
-//! recorder does ([`Keep`]).
+//! A session either writes all chunks, in a writer thread or in the program's threads, or retains the newest chunks of
+//! each thread, as a flight recorder ([`Keep`]).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::session::hooks;
 use crate::storage::spool::{EVENT_WORDS, Growth};
 
 impl Session {
-    /// Gives the recorder a new chunk, and hands its old one over; `None` where there is none to be had.
+    /// Hands over the recorder's old chunk, and gives it a new one; `None` if none is available.
     pub(crate) fn renew(&'static self, recorder: &Recorder) -> Option<()> {
         if self.pid != system::process_id() {
             fork::notice();
@@ -41,7 +41,7 @@ impl Session {
             recorder.end_chunk();
             stream.spool.set(&raw const self.spool);
             stream.kept.forget();
-            // Those that another session has reported.
+            // Forget the modules reported in another session.
             stream.modules.forget();
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Session {
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
         if let Some(writer) = &self.writer {
-            // Whoever wants events dropped rather than written by the program's threads wants the writer to write.
+            // If events should be dropped rather than written by the program's threads, a writer thread is needed.
             let drops = || self.config.on_full == OnFull::Drop && old.is_some();
             writer.start(self, || drops() || !system::has_one_thread());
         }
@@ -64,7 +64,7 @@ impl Session {
         recorder.end_chunk();
         let (index, flushed) = next?;
         self.begin_chunk(recorder, index);
-        // Who drains samples takes no time of the program's threads.
+        // Draining samples takes no time of the program's threads.
         let is_of_samples = matches!(stream.kind.get(), Kind::Samples(_));
         if let Some(bytes) = flushed.filter(|_| !is_of_samples) {
             put(recorder, BufferFlush { begin: Ticks(begin), bytes });
@@ -72,8 +72,8 @@ impl Session {
         Some(())
     }
 
-    /// Returns the chunk that a thread goes on with when `old` is full, or that it begins with. Returns also the bytes that
-    /// the thread had to write itself to get it.
+    /// Returns the chunk that a thread continues with when `old` is full, or that it starts with. Also returns the
+    /// number of bytes that the thread had to write itself to get it.
     fn next_chunk(&self, old: Option<u32>) -> Option<(u32, Option<u64>)> {
         let keeps_its_own = self.running_writer().is_none() && old.is_some();
         if !keeps_its_own && let Some(index) = self.take_chunk(Growth::Allowed) {
@@ -84,15 +84,16 @@ impl Session {
             old.into_iter().for_each(|old| self.hand_over(old));
             return None;
         }
-        // Of threads that come and go, the writer may have all chunks: one of those does as well as an own one.
+        // If threads come and go, the writer may have all chunks: writing one of those is as good as writing an own
+        // one.
         match old.or_else(|| self.spool.queues.take_full()) {
             Some(index) => Some((index, Some(self.write_own(index)?))),
             None => Some((self.take_chunk(Growth::Beyond)?, None)),
         }
     }
 
-    /// Like [`Session::next_chunk`], for a flight recorder: a new chunk while the thread has fewer than it may have.
-    /// Otherwise one of a thread that is gone, then the thread's own oldest.
+    /// Like [`Session::next_chunk`], for a flight recorder: a new chunk while the thread has fewer than its maximum,
+    /// otherwise a chunk of a thread that has ended, otherwise the thread's own oldest.
     fn next_kept(&self, stream: &Stream, old: Option<u32>) -> Option<u32> {
         old.into_iter().for_each(|old| self.keep(stream, old));
         let may_have_more = stream.kept.len() < self.chunks_per_thread() as u32;
@@ -107,13 +108,13 @@ impl Session {
         Some(index)
     }
 
-    /// A full chunk stays where it is.
+    /// Retains a full chunk.
     fn keep(&self, stream: &Stream, index: u32) {
         self.spool.chunk(index).header().set_state(ChunkState::FULL);
         stream.kept.push(&self.spool, index);
     }
 
-    /// Writes what all threads keep, but for the chunks that they are writing into. The chunks stay theirs.
+    /// Writes all retained chunks, without those that threads are writing into. They remain retained.
     pub(crate) fn write_kept(&self) {
         for (_, chunk) in self.spool.all() {
             let _nobody_takes_it = self.keeping();
@@ -130,10 +131,10 @@ impl Session {
         self.keeping.lock()
     }
 
-    /// A chunk that nobody uses.
+    /// Takes a free or new chunk.
     fn take_chunk(&self, growth: Growth) -> Option<u32> {
         self.spool.take(growth).unwrap_or_else(|error| {
-            // Threads that have chunks go on with those; this one loses its events, which are counted.
+            // Threads that have chunks continue with those; this thread loses its events, which are counted.
             if !self.reported_trouble.swap(true, Ordering::Relaxed) {
                 warning!(
                     "no more space for events in {}: {error}; some threads lose events",
@@ -147,19 +148,19 @@ impl Session {
     fn chunks_per_thread(&self) -> i32 {
         let chunks = (self.config.buffer.0 / CHUNK_BYTES) as i32;
         match (self.config.mode, &self.writer) {
-            // One with old events while the other gets new ones.
+            // At least two: one with old events while the other is filled.
             (Keep::Newest, _) => chunks.max(2),
             (Keep::All, Some(_)) => chunks,
             (Keep::All, None) => 1,
         }
     }
 
-    /// The writer, once there is a thread.
+    /// The writer, if its thread is running.
     fn running_writer(&self) -> Option<&Writer> {
         self.writer.as_ref().filter(|writer| writer.is_running())
     }
 
-    /// Gives a full chunk to the writer; without one, writes it.
+    /// Passes a full chunk to the writer; without one, writes it.
     fn hand_over(&self, index: u32) {
         match self.running_writer() {
             Some(writer) => {
@@ -167,7 +168,7 @@ impl Session {
                 self.spool.queues.hand_over(index, chunk.header());
                 writer.wake();
             }
-            // What cannot be written stays in the spool, where the reader finds it.
+            // A chunk that cannot be written remains in the spool, where the reader finds it.
             None if self.write_own(index).is_some() => self.release(index),
             None => {}
         }
@@ -185,28 +186,28 @@ impl Session {
         self.spool.queues.release(index, chunk.header());
     }
 
-    /// Writes the chunks that were handed over, until there is none.
+    /// Writes all chunks that were handed over.
     pub(crate) fn drain(&self, packer: &mut Option<Packer>) {
         while let Some(index) = self.spool.queues.take_full() {
-            // Behind with its work, the writer packs nothing, which takes it a tenth of the time; sealing does that later.
+            // If it falls behind, the writer does not pack, which takes a tenth of the time; sealing packs later.
             let packer = match self.spool.queues.are_short() {
                 true => None,
                 false => packer.as_mut(),
             };
             match self.output.write_chunk(self.spool.chunk(index), packer) {
                 Ok(_) => self.release(index),
-                // It stays in the spool, full, where the reader finds it.
+                // The chunk remains full in the spool, where the reader finds it.
                 Err(error) => self.fail("write", &error),
             }
         }
     }
 
-    /// True where no chunk waits to be written.
+    /// Whether no chunk is waiting to be written.
     pub(crate) fn is_drained(&self) -> bool {
         self.spool.queues.is_drained()
     }
 
-    /// Starts the recorder's next chunk with what the reader must know of its stream.
+    /// Starts the recorder's next chunk with the events that describe its stream.
     fn begin_chunk(&self, recorder: &Recorder, index: u32) {
         let stream = &recorder.stream;
         let first = stream.sequence.get() == 0;
@@ -226,10 +227,9 @@ impl Session {
         stream.chunk.set(index);
         stream.sequence.set(stream.sequence.get() + 1);
         stream.stale.set(false);
-        // SAFETY: the chunk came from the free ones, or is the thread's own that was just written: it is this
-        // thread's alone.
+        // SAFETY: the chunk was free, or is the thread's own and was just written: it belongs to this thread alone.
         unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
-        // What was held back is older than now, and comes behind the events that say whose stream it is.
+        // Events that were held back have earlier times, and follow the events that describe the stream.
         let start = pair.ticks;
         match stream.kind.get() {
             Kind::Device(device_num) if first => {
@@ -254,7 +254,7 @@ impl Session {
                     period_ns: of.period_ns,
                 };
                 put_at(of.newest.max(start), recorder, row);
-                // Modules come with the samples in them.
+                // Modules are reported with the samples.
                 return;
             }
             Kind::Thread | Kind::Device(_) => {}
@@ -269,7 +269,7 @@ impl Session {
         self.modules.refresh(&stream.modules, |module| put(recorder, module));
     }
 
-    /// The thread of the recorder is gone.
+    /// The recorder's thread has ended.
     pub(crate) fn end_stream(&self, recorder: &Recorder) {
         self.spool.allow(-self.chunks_per_thread());
         let stream = &recorder.stream;
@@ -277,7 +277,7 @@ impl Session {
         match self.config.mode {
             Keep::All => last.into_iter().for_each(|last| self.hand_over(last)),
             Keep::Newest => {
-                // New threads take them when they may have no others.
+                // New threads take these chunks when no others are permitted.
                 let kept = std::iter::from_fn(|| stream.kept.pop(&self.spool));
                 for index in kept.chain(last) {
                     let chunk = self.spool.chunk(index);
@@ -288,8 +288,8 @@ impl Session {
         self.report_last_lost(recorder);
     }
 
-    /// Writes to the file what was recorded so far by this thread, and handed over by others. The rest is in the spool,
-    /// where it is as safe.
+    /// Writes the events that this thread has recorded so far to the file, and the chunks that other threads have
+    /// handed over. The remaining events are in the spool, where they are equally safe.
     pub(crate) fn flush(&self, recorder: &Recorder) {
         if !self.owns(recorder) || !recorder.has_chunk() {
             return;
@@ -314,7 +314,7 @@ impl Session {
     }
 }
 
-/// Records an event of ours; false where it does not fit.
+/// Records one of the tracer's own events; false if it does not fit.
 fn put(recorder: &Recorder, row: impl WideRow) -> bool {
     put_at(clock::ticks(), recorder, row)
 }
@@ -325,7 +325,7 @@ fn put_at(ticks: u64, recorder: &Recorder, row: impl WideRow) -> bool {
     recorder.put_slowly(ticks, encode).is_some()
 }
 
-/// Records a change of monitoring on this thread; the recorder is closed.
+/// Records a change of monitoring on this thread; the recorder must be closed.
 pub(crate) fn report_monitoring(recorder: &Recorder, change: MonitoringChange) {
     put(recorder, Monitoring { change });
 }

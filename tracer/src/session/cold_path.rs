@@ -1,7 +1,7 @@
-//! The cold path: whatever [`Recorder::try_put`] could not do, and all wide events.
+//! The cold path: everything that [`Recorder::try_put`] cannot do, and all wide events.
 //!
-//! It may take locks, make system calls and start sessions. A signal handler's callback may come while the same thread is
-//! here or on the hot path. It is counted as lost: it would break the event that is being written.
+//! It may lock, make system calls and start sessions. If a signal handler's callback occurs while the same thread is on
+//! the cold or the hot path, it is counted as lost, because it would corrupt the event being written.
 
 use omptrace_trace_format::event::{CompactRow, Counters, Event, ParallelBegin, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
@@ -19,8 +19,8 @@ use crate::session::hooks;
 use crate::session::loaded_modules::Code;
 use crate::session::{self, Session};
 
-/// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
-/// its id, comes to the same each time.
+/// Records the compact event made by `row`, which may be called several times; its side effect, assigning an id, is the
+/// same each time.
 #[cold]
 pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State) -> R) {
     enter(|recorder| {
@@ -36,13 +36,13 @@ pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State)
     });
 }
 
-/// Records the wide event that `row` makes.
+/// Records the wide event made by `row`.
 #[cold]
 pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
     try_wide(row);
 }
 
-/// Records the wide event that `row` makes; whether that was possible.
+/// Records the wide event made by `row`; returns whether that succeeded.
 #[cold]
 pub(crate) fn try_wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) -> bool {
     let mut is_recorded = false;
@@ -56,7 +56,7 @@ pub(crate) fn try_wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) -> bool {
     is_recorded
 }
 
-/// A forked child has a session of its own from now on.
+/// Starts a forked child's own session.
 #[cold]
 pub(crate) fn wake_up() {
     enter(|_| {
@@ -66,7 +66,7 @@ pub(crate) fn wake_up() {
     });
 }
 
-/// Records the wide event that `row` makes, of what the program's own code has called since.
+/// Records the wide event made by `row`, for a call of the program's own code that began at `since`.
 #[cold]
 pub(crate) fn call<W: WideRow>(since: u64, row: impl FnOnce() -> W) {
     enter(|recorder| {
@@ -77,8 +77,8 @@ pub(crate) fn call<W: WideRow>(since: u64, row: impl FnOnce() -> W) {
     });
 }
 
-/// Records the wide event that `row` makes, which says more of the event before it. A child may hold back the event before;
-/// then it holds back this one, too.
+/// Records the wide event made by `row`, which belongs to the previous event. If a forked child holds back that event,
+/// it holds back this one, too.
 #[cold]
 pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce() -> W) {
     enter(|recorder| {
@@ -90,7 +90,7 @@ pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce
     });
 }
 
-/// Records values of counters, which are those before the next event. A child may hold that back; then it holds back the
+/// Records values of counters from before the next event. If a forked child holds back that event, it holds back the
 /// values, too.
 #[cold]
 pub(crate) fn counters(values: &[u64]) {
@@ -107,7 +107,7 @@ pub(crate) fn counters(values: &[u64]) {
     });
 }
 
-/// The thread will not come again: its chunk goes to the file.
+/// The thread ends: writes its chunk to the file.
 #[cold]
 pub(crate) fn leave() {
     let recorder = this_thread::recorder();
@@ -115,16 +115,16 @@ pub(crate) fn leave() {
         return;
     }
     recorder.close();
-    // The events of a signal handler would be taken for our own.
+    // Events of a signal handler would count as the tracer's own.
     system::without_signals(|| end_recorder(recorder));
 }
 
-/// Ends the stream of the calling thread's recorder, which is busy, and gives it back.
+/// Ends the stream of the calling thread's recorder, which is busy, and gives the recorder back.
 fn end_recorder(recorder: &'static Recorder) {
     this_thread::begin_own_work();
     recorder.stream.collecting.end();
     hooks::thread_ends(&recorder.stream);
-    // Else whoever ends the session finds the chunk where it is.
+    // Otherwise the thread that ends the session finds the chunk.
     if Mode::current() != Mode::Off {
         if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
             session.end_stream(recorder);
@@ -136,7 +136,7 @@ fn end_recorder(recorder: &'static Recorder) {
     this_thread::set_recorder(None);
 }
 
-/// Lets `f` put events on a stream that is no thread's; its lock keeps everybody else out.
+/// Calls `f` to put events on a stream that belongs to no thread; the stream's lock excludes others.
 #[cold]
 pub(crate) fn put_on(
     session: &'static Session,
@@ -155,7 +155,7 @@ pub(crate) fn put_on(
     });
 }
 
-/// Runs `f` on a stream that is no thread's, not at all where the session is ending.
+/// Calls `f` for a stream that belongs to no thread, but not if the session is ending.
 pub(crate) fn on_stream(recorder: &'static Recorder, f: impl FnOnce()) {
     let nested = recorder.stream.busy.enter();
     if !nested && Mode::current() != Mode::Off {
@@ -164,7 +164,7 @@ pub(crate) fn on_stream(recorder: &'static Recorder, f: impl FnOnce()) {
     recorder.stream.busy.leave(nested);
 }
 
-/// A stream that is no thread's ends: its chunk goes to the file.
+/// Ends a stream that belongs to no thread: writes its chunk to the file.
 pub(crate) fn leave_stream(session: &'static Session, recorder: &'static Recorder) {
     on_stream(recorder, || {
         if session.owns(recorder) {
@@ -175,7 +175,7 @@ pub(crate) fn leave_stream(session: &'static Session, recorder: &'static Recorde
     recorder.give_back();
 }
 
-/// Runs `f` with the thread's recorder, the hot path closed.
+/// Calls `f` with the thread's recorder, closed for the hot path.
 fn enter(f: impl FnOnce(&'static Recorder)) {
     if Mode::current() == Mode::Off {
         return;
@@ -186,7 +186,7 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     let stream = &recorder.stream;
     let nested = stream.busy.enter();
     if nested || recorder.is_storing() {
-        // Of what is not recorded, nothing is lost.
+        // Events that would not be recorded are not lost.
         if Mode::current() != Mode::Pause {
             lose(stream);
         }
@@ -195,7 +195,7 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     }
     recorder.close();
     f(recorder);
-    // Not where another session has begun meanwhile.
+    // Not if another session has started in the meantime.
     let continues = || session::current().is_some_and(|session| session.owns(recorder));
     if recorder.has_chunk() && !stream.stale.get() && continues() {
         recorder.open();
@@ -203,23 +203,25 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     stream.busy.leave(false);
 }
 
-/// An event of this stream is lost. A child that has no session yet counts for itself: the spool is its parent's.
+/// Counts a lost event of this stream. A forked child without a session counts for itself, because the spool is its
+/// parent's.
 fn lose(stream: &Stream) {
     let session = session::current().filter(|_| Mode::current() != Mode::Child);
     stream.lose(clock::ticks(), session.map(|session| &session.spool));
 }
 
-/// The thread's recorder, a new one where it has none; its stream has a number. None where the thread does our own work.
+/// The thread's recorder, a new one if it has none, with a numbered stream. `None` if the thread is doing the tracer's
+/// own work.
 fn recorder_of_this_thread() -> Option<&'static Recorder> {
     match this_thread::recorder() {
         recorder if recorder.stream.number.get() != 0 => Some(recorder),
         recorder if recorder.is_ours() => None,
-        // A signal handler that has events, too, would take another one.
+        // A signal handler with events would take another recorder.
         _ => system::without_signals(new_recorder_of_this_thread),
     }
 }
 
-/// A recorder for a thread that has none, unless a signal handler has got it one.
+/// A recorder for a thread without one, unless a signal handler has taken one for it.
 fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
     let recorder = this_thread::recorder();
     if recorder.stream.number.get() != 0 {
@@ -231,9 +233,9 @@ fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
     recorder
 }
 
-/// A recorder with a new stream: `last`, which the thread had, where that is possible.
+/// A recorder with a new stream; if possible `last`, which the thread used before.
 fn begin_recorder(last: &'static Recorder) -> Option<&'static Recorder> {
-    // A thread that is new to us; or the child of a fork, whose recorder was wiped.
+    // A thread that is new to the tracer, or a forked child whose recorder was wiped.
     fork::notice();
     let recorder = match !last.is_idle() && last.claim() {
         true => last,
@@ -250,7 +252,7 @@ fn begin_recorder(last: &'static Recorder) -> Option<&'static Recorder> {
     Some(recorder)
 }
 
-/// Records the event that `encode` writes, on a recorder that is closed; whether that was possible.
+/// Records the event written by `encode`, on a closed recorder; returns whether that succeeded.
 fn record(
     recorder: &'static Recorder,
     code: (u64, Code),
@@ -267,7 +269,7 @@ fn record(
     {
         return true;
     }
-    // The object gets its id all the same. The chunk does not know of it, so it must not be continued.
+    // The object gets its id nevertheless. The chunk does not reflect that, so it must not be continued.
     recorder.put_nowhere(encode);
     stream.stale.set(true);
     if mode != Mode::Pause {
@@ -276,7 +278,7 @@ fn record(
     false
 }
 
-/// Puts the event into the thread's chunk, or into a new one where there is none, it is stale, or full.
+/// Puts the event into the thread's chunk, or into a new one if there is none, or it is stale or full.
 fn put(
     session: &'static Session,
     recorder: &'static Recorder,
@@ -284,9 +286,9 @@ fn put(
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
 ) -> Option<()> {
     let mut attempt = || {
-        // One time for all: to read the clock may be a system call.
+        // Read the clock once, because that may be a system call.
         let now = clock::ticks();
-        // In front of what is told of the time since then.
+        // A module must be reported before the time to which the event refers.
         let before = match code.1 {
             Code::Waits { since } => recorder.time_in_chunk(since),
             _ => now,
@@ -311,8 +313,8 @@ fn put(
     attempt()
 }
 
-/// The program's own code has used OpenMP. From now on runtimes know processors and places. They do not yet in `initialize`,
-/// nor when the first thread begins. Asked once.
+/// Called when the program's own code uses OpenMP. Only now do runtimes know CPUs and places, not yet in `initialize`,
+/// nor when the first thread begins. Queries them once.
 fn program_uses_openmp(session: &Session) {
     if let Some(lookup) = Lookup::current()
         && session.shall_ask_runtime()
@@ -323,8 +325,8 @@ fn program_uses_openmp(session: &Session) {
     }
 }
 
-/// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session. Does not run it
-/// where nothing is recorded.
+/// Calls `f` with the session and the thread's recorder, which is closed and has a chunk of that session. Not called if
+/// nothing is recorded.
 pub(crate) fn with_session(f: impl FnOnce(&'static Session, &'static Recorder)) {
     enter(|recorder| {
         let Some(session) = session::current() else {

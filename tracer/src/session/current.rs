@@ -1,7 +1,7 @@
-//! The session in progress: what it consists of, and what it says in metadata.
+//! The session in progress: its parts, and what it reports in metadata.
 //!
-//! Sessions are never freed: a thread may be in a callback at any moment. A process has one at a time. A second one follows
-//! when the OpenMP runtime is unloaded and loaded again. A forked child that uses OpenMP has its own.
+//! Sessions are never freed, because a thread may be in a callback at any time. A process has one session at a time. A
+//! second one follows if the OpenMP runtime is unloaded and loaded again. A forked child that uses OpenMP has its own.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -23,99 +23,100 @@ use crate::session::loaded_modules::Modules;
 use crate::storage::spool::Spool;
 use crate::storage::trace_file::Output;
 
-/// How long the end of the program waits for threads that are storing an event at that moment.
+/// Maximum time that the end of the program waits for threads that are storing an event.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// One session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The process that it belongs to.
+    /// The process to which the session belongs.
     pub(crate) pid: u32,
-    /// The CPUs that it may use.
+    /// The CPUs that the process may use.
     pub(crate) cpus: Option<libc::cpu_set_t>,
     /// The settings.
     pub(crate) config: Config,
-    /// The modules that were reported.
+    /// The modules that the session has reported.
     pub(crate) modules: Modules,
     pub(super) output: Output,
-    /// The chunks of its threads.
+    /// The chunks of the session's threads.
     pub(crate) spool: Spool,
     pub(super) writer: Option<Writer>,
-    /// The thread that waits for the signal to write what is kept.
+    /// The helper thread that waits for the signal to write retained chunks.
     pub(super) listener: Mutex<Option<&'static Listener>>,
-    /// Held to write a chunk that is kept, or to take it for new events.
+    /// Held while a retained chunk is written, or reused for new events.
     pub(super) keeping: Mutex<()>,
-    /// Streams that have begun.
+    /// Number of streams that have begun.
     pub(super) streams: AtomicU32,
-    /// Events lost and reported.
+    /// Number of events reported as lost.
     pub(super) lost: AtomicU64,
     pub(super) reported_begin: AtomicBool,
-    /// The error number of the system that turned tracing off; 0 while none did.
+    /// The error number that turned tracing off; 0 if none did.
     pub(super) failure: AtomicI32,
-    /// Something failed, and that was said: one line is enough, a full disk has many effects. The trace has the rest.
+    /// A failure was already reported: one message is enough, because a full disk has many effects. The trace contains
+    /// the rest.
     pub(super) reported_trouble: AtomicBool,
     pub(super) asked_runtime: AtomicBool,
     pub(super) reported_cost: AtomicBool,
-    /// The facts that `initialize` found out, for the sessions of forked children.
+    /// What `initialize` found out about the runtime, for the sessions of forked children.
     pub(super) runtime: OnceLock<Metadata>,
-    /// Words for the reader, all recorded so far.
+    /// All messages for the reader so far.
     pub(super) messages: Mutex<Vec<String>>,
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
-/// Numbers given to streams of this process, also over several sessions: ids stay unique.
+/// Number of streams in this process, over all sessions, so that ids are unique.
 static STREAMS: AtomicU32 = AtomicU32::new(0);
 
-/// The session in progress: this process's, or, in a child that has none yet, its parent's.
+/// The session in progress: this process's or, in a forked child without one, its parent's.
 pub(crate) fn current() -> Option<&'static Session> {
     // Acquire; pairs with Release in `install` and `remove`.
     // SAFETY: null or a leaked box.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The session of this process, and not that of its parent. The id alone does not distinguish them, since both may be the
-/// first process of a container.
+/// The session of this process, not of its parent. The process id alone does not distinguish them, because both may be
+/// the first process of a container.
 pub(crate) fn of_this_process() -> Option<&'static Session> {
     let is_own = |session: &&Session| session.pid == system::process_id();
     current().filter(|session| is_own(session) && Mode::current() != Mode::Child)
 }
 
-/// In a forked child that will not be traced: it leaves its parent's session alone.
+/// In a forked child that will not be traced: detaches it from its parent's session.
 pub(crate) fn disown() {
     // Relaxed: the child has one thread.
     CURRENT.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// True while this process has a session.
+/// Whether this process has a session.
 pub(crate) fn is_in_progress() -> bool {
     of_this_process().is_some()
 }
 
-/// From now on the session is in progress.
+/// Makes the session the one in progress.
 pub(super) fn install(session: &'static Session) {
     // Release; pairs with Acquire in `current`.
     CURRENT.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
 }
 
-/// The session is not in progress any more; false where another thread has seen to that.
+/// Ends being the session in progress; false if another thread has done this.
 pub(super) fn remove(session: &'static Session) -> bool {
-    // AcqRel; of `finalize` and the destructor one comes first.
+    // AcqRel; only one of `finalize` and the destructor succeeds.
     let (session, null) = (std::ptr::from_ref(session).cast_mut(), std::ptr::null_mut());
     CURRENT.compare_exchange(session, null, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
-/// A number for a new stream.
+/// A new stream's number.
 pub(crate) fn next_stream() -> u32 {
-    // Relaxed: only the number counts.
+    // Relaxed: only the number is shared.
     STREAMS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// A forked child numbers its streams from 1.
+/// In a forked child: streams are numbered from 1.
 pub(crate) fn forget_streams() {
     STREAMS.store(0, Ordering::Relaxed);
 }
 
-/// True where the session's chunks stay in a file when the process ends, whatever becomes of the session.
+/// Whether the session's chunks remain in a file when the process ends, in any way.
 pub(crate) fn outlives_process() -> bool {
     of_this_process().is_some_and(|session| session.spool.path().is_some())
 }
@@ -126,7 +127,7 @@ impl Session {
         self.output.lock().cloned()
     }
 
-    /// In a forked child: the parent's files are closed, so that its lock ends with it.
+    /// In a forked child: closes the parent's files, so that the parent's lock ends with the parent.
     pub(crate) fn let_go(&self) {
         self.output.let_go();
         self.spool.let_go();
@@ -137,7 +138,7 @@ impl Session {
         self.output.move_up();
     }
 
-    /// Recording goes on, unless it was turned off for good.
+    /// Resumes recording, unless it was turned off for good.
     pub(crate) fn record(&self) {
         if self.failure().is_some() {
             return;
@@ -145,22 +146,22 @@ impl Session {
         Mode::Record.set();
     }
 
-    /// True where the recorder's chunk belongs to this session.
+    /// Whether the recorder's chunk belongs to this session.
     pub(crate) fn owns(&self, recorder: &Recorder) -> bool {
         std::ptr::eq(recorder.stream.spool.get(), &raw const self.spool)
     }
 
-    /// True once, for the thread that shall ask the runtime for processors.
+    /// Returns true once, for the thread that should query the runtime.
     pub(crate) fn shall_ask_runtime(&self) -> bool {
-        // Relaxed: who comes first asks. Read before it is written: the answer is mostly no.
+        // Relaxed: any thread may be the first. Reads before it writes, because the answer is usually no.
         !self.asked_runtime.load(Ordering::Relaxed) && !self.asked_runtime.swap(true, Ordering::Relaxed)
     }
 
-    /// Says something in the trace in words, if there is anything to say.
+    /// Adds messages to the trace, if there are any.
     pub(crate) fn report_messages(&self, news: Vec<String>) {
         if !news.is_empty() {
-            // A list replaces the one before it.
-            // Whoever has it may be this thread, interrupted by a signal handler that calls `exit`.
+            // A list of messages replaces the previous one. The lock may be held by this very thread, interrupted by a
+            // signal handler that calls `exit`.
             let Some(mut messages) = self.messages.try_lock_for(PATIENCE) else {
                 return;
             };
@@ -169,9 +170,9 @@ impl Session {
         }
     }
 
-    /// Says what an event costs, which is measured now, once: best by a thread of the tracer's.
+    /// Measures and reports the cost of an event, once; preferably called on a helper thread.
     pub(super) fn report_cost(&self) {
-        // Relaxed: who comes first measures.
+        // Relaxed: any thread may be the first.
         if !self.reported_cost.swap(true, Ordering::Relaxed)
             && let Some(event_ticks) = own_cost::event_ticks()
         {
@@ -180,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Says that a callback is not recorded any more, and why, beside what was withheld from the start.
+    /// Reports that a callback is no longer recorded, and why, in addition to those withheld from the start.
     pub(crate) fn report_withheld(&self, callback: &str, why: &str) {
         let before = self.runtime.get().map(|facts| facts.withheld.clone());
         let mut withheld = before.unwrap_or_default();
@@ -188,7 +189,7 @@ impl Session {
         self.write_metadata(&Metadata { withheld, ..Metadata::default() });
     }
 
-    /// Writes what is known of the runtime.
+    /// Writes the runtime's description.
     pub(crate) fn report_runtime(&self, facts: Metadata) {
         self.write_metadata(&facts);
         let _ = self.runtime.set(facts);

@@ -1,4 +1,4 @@
-//! The end of a session: what is still in chunks goes into the file, and the spool goes.
+//! Ends a session: writes the remaining events to the file, and removes the spool.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::recorder::recorder::{self, Mode};
 use crate::session::current::{self, PATIENCE, Session, of_this_process};
 use crate::session::hooks;
 
-/// How long chunks are packed at the end of a session; the rest is written as it is.
+/// Time for which chunks are packed at the end of a session; the rest is written unpacked.
 const PACK_AT_END: Duration = Duration::from_millis(20);
 
-/// The program ends, and the session of this process does not yet: `how`, for where nothing follows.
+/// The program ends, but this process's session does not yet: writes an end with `how`, in case nothing follows.
 pub(crate) fn note_end(how: &str) {
     if let Some(session) = of_this_process() {
         hooks::note_end(session);
@@ -25,7 +25,7 @@ pub(crate) fn note_end(how: &str) {
     }
 }
 
-/// Ends the session of this process, if it has one; `how` goes into the trace.
+/// Ends the session of this process, if it has one; `how` is stored in the trace.
 pub(crate) fn finish(how: &str) {
     let Some(session) = of_this_process() else {
         return;
@@ -36,9 +36,9 @@ pub(crate) fn finish(how: &str) {
 }
 
 impl Session {
-    /// Ends the session. A thread may be on the cold path for longer than [`PATIENCE`], as in a slow write of its own. It
-    /// keeps its chunk, its cells and the spool. What it still records lies there, where the reader finds it, as after a
-    /// kill.
+    /// Ends the session. A thread may be on the cold path for longer than [`PATIENCE`], for example in a slow write. It
+    /// keeps its chunk, its recorder and the spool. What it still records remains there, and the reader finds it, as
+    /// after a kill.
     fn end(&'static self, how: &str) {
         let start = Stopwatch::start();
         let began_raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
@@ -51,20 +51,20 @@ impl Session {
                 self.report_last_lost(recorder);
             }
         }
-        // The thread that is not quiet may be this one. A signal handler that calls `exit` interrupted it while it gave a chunk
-        // to the writer, or took one that it kept: these threads of ours wait for it.
+        // The thread that is not quiet may be this one: a signal handler that calls `exit` may have interrupted it
+        // while it passed a chunk to the writer, or took a retained one. The helper threads then wait for this thread.
         let most = if is_quiet { None } else { Some(PATIENCE) };
         let listener = self.listener.lock().take();
         let listener_is_quiet = listener.is_none_or(|listener| listener.stop(most));
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop(most));
-        // What a thread that was killed has begun to write stays in the spool, too.
+        // Data that a killed thread has started to write are still in the spool.
         let writer_is_quiet = self.writer.as_ref().is_none_or(|writer| writer.thread.has_ended());
         let is_quiet = is_quiet && listener_is_quiet && writer_is_quiet;
         if is_quiet {
             self.drain(&mut packer);
         }
         if is_quiet {
-            // Of a process with one thread, whose writer never began.
+            // Needed for a process with one thread, whose writer never started.
             self.report_cost();
         }
         self.output.give_slots_back(PATIENCE);
@@ -74,7 +74,7 @@ impl Session {
         }
         self.write_end(how, Some(began_raw_ns));
         if !is_quiet {
-            // The thread may go on writing, until the process ends.
+            // The thread may continue to write until the process ends.
             return;
         }
         if self.failure().is_some() {
@@ -90,16 +90,16 @@ impl Session {
                 self.output.path().display()
             );
         }
-        // A program that loads its runtime again and again has a session each time.
+        // A program that repeatedly loads its runtime has a session each time.
         self.output.close();
         self.spool.close();
         info!("wrote {}", self.output.path().display());
     }
 
-    /// Says how the session ended, and since when the tracer ended it. What is said later replaces it.
+    /// Writes how the session ended, and when the tracer began to end it. A later call overrides an earlier one.
     fn write_end(&'static self, how: &str, began_raw_ns: Option<u64>) {
         hooks::write_news(self);
-        // Relaxed: where the threads are quiet, all was counted before.
+        // Relaxed: if the threads are quiet, everything was counted before.
         let (streams, lost) = (self.streams.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed));
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
         let end = End { how: how.to_owned(), streams, lost, raw_ns: Some(raw_ns), began_raw_ns };
@@ -110,13 +110,13 @@ impl Session {
         });
     }
 
-    /// Writes the chunks that threads have not handed over, up to what they have published. Where threads are not all quiet,
-    /// one may have any of them: they are not given to others.
+    /// Writes the published words of the chunks that threads have not handed over. If not all threads are quiet, any
+    /// chunk may still be in use, so chunks are not reused.
     fn write_rest(&self, start: Stopwatch, mut packer: Option<Packer>, is_quiet: bool) {
         for (index, chunk) in self.spool.all() {
-            // Not waited for: a signal handler that calls `exit` may have interrupted the thread that has it.
+            // Not waited for: a signal handler that calls `exit` may have interrupted the thread that holds the lock.
             let nobody_takes_it = self.keeping.try_lock();
-            // Kept, or handed over and not written.
+            // Retained, or handed over and not written.
             let is_left = self.config.mode == Keep::Newest || !is_quiet;
             let is_full = is_left && nobody_takes_it.is_some() && chunk.header().is_full();
             if is_full || chunk.header().take_over() {

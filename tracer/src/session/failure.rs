@@ -1,4 +1,4 @@
-//! Failures to write, which turn tracing off; the program runs on.
+//! Write failures, which turn tracing off; the program continues.
 
 use std::io;
 use std::path::Path;
@@ -9,12 +9,12 @@ use crate::recorder::recorder::Mode;
 use crate::session::Session;
 
 impl Session {
-    /// Turns tracing off for good: one line, and the program runs on.
+    /// Turns tracing off for good and prints one line; the program continues.
     pub(super) fn fail(&self, what: &str, error: &io::Error) {
         Mode::Off.set();
-        // What has no number is a descriptor that the program closed, see `ProtectedFd`.
+        // An error without a number means that the program closed the descriptor, see `ProtectedFd`.
         let number = error.raw_os_error().unwrap_or(libc::EBADF);
-        // Relaxed: the number is all that is shared.
+        // Relaxed: only the number is shared.
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
         let is_first = self.failure.compare_exchange(0, number, ours, theirs);
         if is_first.is_ok() {
@@ -31,12 +31,12 @@ impl Session {
 
     /// The error that turned tracing off.
     pub(super) fn failure(&self) -> Option<io::Error> {
-        // Relaxed: the number is all that is shared.
+        // Relaxed: only the number is shared.
         let number = self.failure.load(Ordering::Relaxed);
         (number != 0).then(|| io::Error::from_raw_os_error(number))
     }
 
-    /// The spool's name in messages.
+    /// The spool's name for messages.
     pub(super) fn spool_name(&self) -> std::path::Display<'_> {
         let memory = Path::new("the program's memory, until it ends");
         self.spool.path().unwrap_or(memory).display()

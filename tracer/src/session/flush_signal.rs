@@ -1,6 +1,6 @@
-//! SIGUSR2, where the user asks for it: a flight recorder writes what it keeps, and goes on.
+//! SIGUSR2, if the user requests it: a flight recorder writes its retained chunks, and continues.
 //!
-//! A signal handler may neither lock nor write files, so that it only raises a semaphore; a thread of ours does the rest.
+//! A signal handler may neither lock nor write files, so it only posts a semaphore; a helper thread does the rest.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use crate::session::helper_threads::Listener;
 static ASKED: Semaphore = Semaphore::new();
 
 extern "C" fn handle(_: c_int) {
-    // The interrupted code may be about to read it.
+    // Saved, because the interrupted code may be about to read it.
     let errno = system::errno();
     ASKED.post();
     system::set_errno(errno);
 }
 
-/// The action of the signal.
+/// The current action of the signal.
 fn action() -> libc::sigaction {
     // SAFETY: all zeros is a valid structure of C, which the call fills.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -37,7 +37,7 @@ fn set_handler(handler: libc::sighandler_t) {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: a valid action, whose handler does what handlers may.
+    // SAFETY: a valid action, whose handler is async-signal-safe.
     unsafe { libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()) };
 }
 
@@ -45,8 +45,8 @@ fn our_handler() -> libc::sighandler_t {
     handle as extern "C" fn(c_int) as libc::sighandler_t
 }
 
-/// In a forked child, which has no thread that listens: the signal does again what it did before one began. Where the program
-/// has taken the signal for itself meanwhile, it keeps it.
+/// In a forked child, which has no listener: restores the signal's action from before. If the program has installed its
+/// own handler in the meantime, that is kept.
 pub(crate) fn give_back() {
     if action().sa_sigaction == our_handler() {
         set_handler(libc::SIG_DFL);
@@ -54,7 +54,7 @@ pub(crate) fn give_back() {
 }
 
 impl Listener {
-    /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
+    /// Starts to listen; `None` and a warning if the program uses the signal itself, or no thread can be created.
     pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
         if ![libc::SIG_DFL, our_handler()].contains(&action().sa_sigaction) {
             warning!("the program uses SIGUSR2 itself, so the signal does not write the events");
@@ -83,8 +83,8 @@ impl Listener {
         Some(listener)
     }
 
-    /// Ends it, and waits for that at most `most`. False where it may still write. The handler stays, as the library does: who sends
-    /// the signal to a process that is about to exit means no harm.
+    /// Ends the thread, waiting for at most `most`. False if the thread may still write. The handler remains installed,
+    /// like the library: a signal sent to a process that is about to exit should be harmless.
     pub(crate) fn stop(&self, most: Option<Duration>) -> bool {
         // Release; pairs with Acquire in the thread.
         self.stop.store(true, Ordering::Release);

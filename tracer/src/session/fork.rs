@@ -1,13 +1,13 @@
-//! Fork: the parent's trace stays exact, a child that uses OpenMP gets a trace of its own.
+//! Forks: the parent's trace stays exact, and a child that uses OpenMP gets its own trace.
 //!
-//! The spool is shared memory, so a child must never write where its parent writes. Each recorder lies in memory that a fork
-//! wipes. The child's first event finds it full and takes the cold path, where the process id is asked. That holds after a
-//! raw clone too.
+//! The spool is shared memory, so a child must never write where its parent writes. Each recorder is in memory that a
+//! fork wipes, so the child's first event finds it full and takes the cold path, which checks the process id. This also
+//! works after a raw clone.
 //!
-//! A child is *asleep* until it uses OpenMP. Runtimes announce its thread and its initial task inside fork() itself, also in
-//! a child that only calls exec. Those events are held back; the first other one wakes the child up, which starts its
-//! session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so that the
-//! child's runs before the runtime's.
+//! A child is *asleep* until it uses OpenMP. Runtimes announce its thread and its initial task inside fork() itself,
+//! even in a child that only calls exec. Those events are held back; the first other one wakes the child up and starts
+//! its session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so that
+//! the child's handler runs before the runtime's.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -26,17 +26,18 @@ use crate::recorder::this_thread;
 use crate::session;
 use crate::session::{flush_signal, hooks};
 
-/// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
+/// Whether the parent had paused or ended recording when this child was forked; this then applies to the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
 
-/// Threads that fork in a signal handler which interrupted the hot path. In the child, the handler returns to the hot path.
+/// Threads that fork in a signal handler that interrupted the hot path. In the child, the handler returns to the hot
+/// path.
 static INTERRUPTED: Interrupted = Interrupted([const { Place::free() }; 16]);
 
 /// Registers the handlers; once per process.
 pub(crate) fn watch() {
     static DONE: AtomicU32 = AtomicU32::new(0);
     extern "C" fn before() {
-        // Before the fork is announced: what a device delivers now may need the loader.
+        // Before the fork is announced, because records that a device delivers now may need the loader.
         let _ = contained(|| hooks::before_fork(PATIENCE));
         forks::begins();
         INTERRUPTED.note(this_thread::recorder().storing_in());
@@ -55,7 +56,7 @@ pub(crate) fn watch() {
         let interrupted = INTERRUPTED.take();
         INTERRUPTED.forget_others();
         if !interrupted.is_null() {
-            // Nothing reads what the child stores there.
+            // What the child stores there is never read.
             system::detach_memory(interrupted, CHUNK_BYTES);
         }
         this_thread::recorder().outlive_fork();
@@ -67,18 +68,20 @@ pub(crate) fn watch() {
             become_child();
         }
     }
-    // Relaxed: one thread loads the tool.
+    // Relaxed: only one thread loads the tool.
     if DONE.swap(1, Ordering::Relaxed) == 0 {
-        // SAFETY: the handlers are functions of this library, and the C library forgets them when the library goes.
+        // SAFETY: the handlers are functions of this library; the C library unregisters them when the library is
+        // unloaded.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }
 
-/// Threads, each with the chunk that its hot path stores an event in. A recorder cannot keep that: the fork wipes it.
+/// Threads, each with the chunk in which its hot path is storing an event. A recorder cannot store that, because a fork
+/// wipes it.
 struct Interrupted([Place; 16]);
 
 struct Place {
-    /// As the C library names the thread, in the parent as in the child; 0 where the place is free.
+    /// The C library's handle of the thread, the same in parent and child; 0 if the place is free.
     thread: AtomicUsize,
     chunk: AtomicPtr<u8>,
 }
@@ -90,11 +93,11 @@ impl Place {
 }
 
 impl Interrupted {
-    /// The calling thread is about to fork while its hot path stores an event in `chunk`, if that is not null. Where more threads fork
-    /// so at once than there are places, a child's event goes into the parent's chunk.
+    /// The calling thread is about to fork while its hot path stores an event in `chunk`, unless that is null. If more
+    /// threads do that at the same time than there are places, a child's event goes into the parent's chunk.
     fn note(&self, chunk: *mut u8) {
         let is_taken = |place: &Place| {
-            // Relaxed: only this thread reads what it stores, also in the child.
+            // Relaxed: only this thread reads what it stores, even in the child.
             let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
             place.thread.compare_exchange(0, system::thread_handle(), ours, theirs).is_ok()
         };
@@ -105,8 +108,8 @@ impl Interrupted {
         }
     }
 
-    /// The chunk that the calling thread has noted, and no longer does; null where there is none. A handler that interrupts a fork, and
-    /// forks itself, notes the same one once more.
+    /// Removes and returns the chunk noted by the calling thread; null if there is none. A handler that interrupts a
+    /// fork, and forks itself, notes the same chunk once more.
     fn take(&self) -> *mut u8 {
         let this = system::thread_handle();
         // Relaxed: as in `note`.
@@ -119,7 +122,7 @@ impl Interrupted {
         })
     }
 
-    /// In a child, which has none of the other threads that were forking.
+    /// In a child: removes the other threads that were forking.
     fn forget_others(&self) {
         // Relaxed: the child has one thread.
         self.0.iter().for_each(|place| place.thread.store(0, Ordering::Relaxed));
@@ -136,34 +139,34 @@ fn become_child() {
     Mode::Child.set();
 }
 
-/// Finds out whether this process is the child of one that the session belongs to.
+/// Checks whether this process is a child of the session's process.
 pub(crate) fn notice() {
     let stranger = session::current().is_some_and(|session| session.pid != system::process_id());
     if stranger && Mode::current() != Mode::Child {
-        // The handlers did not run.
+        // The fork handlers did not run.
         forks::lose_loader();
         become_child();
     }
 }
 
-/// In a child: true where `event` is one that runtimes deliver to every child; it is held back. Any other one wakes
-/// the child up.
+/// In a child: returns true and holds back `event` if runtimes deliver it to every child. Any other event wakes the
+/// child up.
 pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'static>) -> bool {
     let announcement = match event() {
         Event::ThreadBegin(_) | Event::ThreadEnd(_) => true,
-        // The drafts of OpenMP 5.0 report the initial task so.
+        // The initial task in the drafts of OpenMP 5.0.
         Event::TaskCreate(row) => row.flags.0 & ompt_task_initial.0 != 0,
         Event::ImplicitTaskBegin(row) => row.flags.0 & ompt_task_initial.0 != 0,
         Event::ImplicitTaskEnd(row) => row.flags.0 & ompt_task_initial.0 != 0,
-        // Only the state at one of these: any other event that has one beside it has woken the child up.
+        // Only a state read at one of these events: any other event with a state has already woken the child.
         Event::ThreadState(_) => true,
-        // What follows decides.
+        // The next event decides.
         Event::Counters(_) => true,
         _ => false,
     };
     if announcement {
         recorder.stream.held.push(event());
-        // Its id is given: the predictors must know.
+        // The event's id is assigned, so the predictors must be updated.
         recorder.put_nowhere(|state, ticks, out| event().encode(state, ticks, out));
     } else {
         wake_up();
@@ -175,7 +178,7 @@ pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'stati
 pub(crate) fn wake_up() {
     static STARTED_FOR: AtomicU32 = AtomicU32::new(0);
     let pid = system::process_id();
-    // AcqRel; several threads of a child may wake it up: one does.
+    // AcqRel; only one of several threads of a child wakes it up.
     if STARTED_FOR.swap(pid, Ordering::AcqRel) != pid {
         // Relaxed: stored when the child had one thread.
         let is_paused = WAS_PAUSED.load(Ordering::Relaxed);
@@ -200,7 +203,7 @@ mod tests {
             assert_eq!(NOTED.take(), other);
         });
         forks.join().unwrap();
-        // A handler that forks interrupts the fork.
+        // A handler that forks interrupts a fork.
         NOTED.note(one);
         assert_eq!(NOTED.take(), one);
         assert_eq!(NOTED.take(), one);

@@ -1,4 +1,4 @@
-//! The threads of the tracer's that a session has: that which writes, and that which waits for a signal.
+//! A session's helper threads: the writer, and the thread that waits for a signal.
 
 use std::sync::atomic::{AtomicBool, AtomicU8};
 
@@ -12,15 +12,15 @@ use crate::os::threads::helper_thread::HelperThread;
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(super) level: i32,
-    /// `NOT_STARTED`, `RUNNING` or `REFUSED`, which `writer` has.
+    /// `NOT_STARTED`, `RUNNING` or `REFUSED`, defined in `writer`.
     pub(super) state: AtomicU8,
-    /// Leaves its packer.
+    /// Its result is the packer.
     pub(super) thread: HelperThread<Packer>,
     pub(super) pace: Pace,
     pub(super) bell: Bell,
 }
 
-/// The thread that waits for the signal.
+/// The helper thread that waits for the signal.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(super) thread: HelperThread<()>,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::recorder::thread_stream::Stream;
 use crate::session::Session;
 
-/// What a module does at the events of a session. By default, nothing.
+/// What a module does at the events of each session. By default, nothing.
 pub(crate) trait SessionHooks: Sync {
-    /// A session is made, and does not record yet.
+    /// A session was created, and does not record yet.
     fn prepare(&self, _session: &'static Session) {}
 
     /// Recording is about to begin.
@@ -22,42 +22,42 @@ pub(crate) trait SessionHooks: Sync {
     /// The calling thread, which has this stream, ends.
     fn thread_ends(&self, _stream: &Stream) {}
 
-    /// The process will fork. The calling thread may have been interrupted in the middle of anything, and waits no longer than
+    /// The process is about to fork. The calling thread may have been interrupted anywhere, so it waits for at most
     /// `patience`.
     fn before_fork(&self, _patience: Duration) {}
 
-    /// The process has forked, and is the parent.
+    /// The process has forked; called in the parent.
     fn after_fork(&self, _patience: Duration) {}
 
-    /// The process is a forked child, in which nothing is recorded yet.
+    /// The process is a forked child that does not record yet.
     fn in_child(&self) {}
 
     /// The program pauses recording, or resumes it.
     fn pause(&self, _pauses: bool) {}
 
-    /// The program wants all that was recorded so far in the file.
+    /// The program requests that everything recorded so far is written to the file.
     fn flush(&self) {}
 
     /// The program ends recording.
     fn stop(&self) {}
 
-    /// The program ends, and the session does not yet.
+    /// The program ends, but the session does not yet.
     fn note_end(&self, _session: &'static Session) {}
 
     /// The session ends. Its streams may still grow.
     fn end(&self, _session: &'static Session) {}
 
-    /// What is known now, and the trace's metadata do not have, is written: the session says next how it ended.
+    /// Writes the module's data that are not in the trace's metadata yet; next, the session writes how it ended.
     fn write_news(&self, _session: &'static Session) {}
 }
 
-/// All hooks, in the order in which they are called.
+/// All hooks, in calling order.
 type AllHooks = &'static [&'static dyn SessionHooks];
 
-/// Null before the first session.
+/// The registered hooks; null before the first session.
 static HOOKS: AtomicPtr<AllHooks> = AtomicPtr::new(null_mut());
 
-/// Calls these hooks for all sessions from now on.
+/// Sets the hooks of all sessions from now on.
 pub(crate) fn register(hooks: &'static AllHooks) {
     // Release; pairs with Acquire in `all`.
     HOOKS.store(from_ref(hooks).cast_mut(), Ordering::Release);
@@ -69,7 +69,7 @@ fn all() -> impl Iterator<Item = &'static dyn SessionHooks> {
     hooks.into_iter().copied().flatten().copied()
 }
 
-/// See [`SessionHooks::prepare`]; likewise below.
+/// See [`Part::prepare`]; likewise below.
 pub(super) fn prepare(session: &'static Session) {
     all().for_each(|hooks| hooks.prepare(session));
 }
@@ -122,7 +122,7 @@ pub(super) fn write_news(session: &'static Session) {
     all().for_each(|hooks| hooks.write_news(session));
 }
 
-/// What a module keeps for each session. It is never freed, as sessions are not.
+/// A value that a module has for each session. Never freed, like sessions.
 #[derive(Debug)]
 pub(crate) struct OfSessions<T>(AtomicPtr<OfSession<T>>);
 
@@ -130,17 +130,17 @@ pub(crate) struct OfSessions<T>(AtomicPtr<OfSession<T>>);
 struct OfSession<T> {
     session: *const Session,
     kept: T,
-    /// That of the session before.
+    /// The value for the previous session.
     earlier: *const OfSession<T>,
 }
 
 impl<T: Sync + 'static> OfSessions<T> {
-    /// Nothing yet.
+    /// No values yet.
     pub(crate) const fn new() -> OfSessions<T> {
         OfSessions(AtomicPtr::new(null_mut()))
     }
 
-    /// Keeps it for this session.
+    /// Adds the value for a session.
     pub(crate) fn add(&self, session: &'static Session, kept: T) {
         let new = Box::leak(Box::new(OfSession { session, kept, earlier: null() }));
         // Relaxed: nothing is read through it here.
@@ -155,10 +155,10 @@ impl<T: Sync + 'static> OfSessions<T> {
         }
     }
 
-    /// What is kept for the session.
+    /// The value for the session.
     #[inline]
     pub(crate) fn of(&self, session: &Session) -> Option<&'static T> {
-        // SAFETY: null, or a box that `add` left there for good. Acquire; pairs with Release in `add`.
+        // SAFETY: null, or a box that `add` has leaked. Acquire; pairs with Release in `add`.
         let mut found = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
         while !std::ptr::eq(found.session, session) {
             // SAFETY: as above.

@@ -1,11 +1,12 @@
-//! Which module (program or shared library) holds a code address: asked when an address is new, recorded as an event
-//! when the module is.
+//! The module (program or shared library) that contains a code address: looked up if an address is new, and recorded as
+//! an event if the module is.
 //!
-//! Libraries come and go, also at the same address, so a module is valid from its event's time on. Whoever asks finds out first
-//! which of the reported modules are gone, by their [marks](Mark), without a lock. Where the C library has no such
-//! function, the loader's counts of libraries added and removed say whether anything changed. Nobody asks for the program and the
-//! libraries that the process was started with: they stay. Of the others, a new address asks, and a parallel region that begins. Within
-//! some microseconds after a question nobody asks again: in less, no library can go and another one come ([`KnownModules`]).
+//! Libraries may be loaded and unloaded, even at the same address, so a module is valid from its event's time on. A
+//! lookup first determines which reported modules are gone, by their [marks](Mark), without a lock. If the C library
+//! has no such function, the loader's counts of libraries added and removed tell whether anything changed. The program
+//! and the libraries with which the process was started are not checked, because they stay loaded. The others are
+//! checked at new addresses, and when a parallel region begins. No check is made within some microseconds after the
+//! previous one, because no library can be unloaded and another loaded in that time ([`KnownModules`]).
 
 use std::ffi::{CStr, OsStr};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,11 +27,11 @@ use crate::os::system;
 use crate::os::threads::lock::{Guard, Mutex};
 use crate::recorder::known_modules::{Known, KnownModules, State};
 
-/// A module as the loader has it.
+/// A module as described by the loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loaded {
     path: Vec<u8>,
-    /// By which its file is opened: the program's own may have no name any more.
+    /// The path for opening its file: the program's own file may have no name any more.
     file: Vec<u8>,
     build_id: Vec<u8>,
     load_address: u64,
@@ -39,7 +40,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The event that reports it.
+    /// The event that reports the module.
     pub(crate) fn event(&self, change: ModuleChange) -> Module<'_> {
         let (file_size, modified_ns) = system::file_stamp(&self.file);
         Module {
@@ -55,26 +56,28 @@ impl Loaded {
     }
 }
 
-/// The session's modules: those that some event has reported.
+/// The modules that the session's events have reported.
 #[derive(Debug)]
 pub(crate) struct Modules {
     reported: Mutex<Reported>,
     /// Whether one of them may be unloaded.
     may_go: AtomicBool,
-    /// How often modules were found to be gone.
+    /// Number of times that modules were found to be gone.
     changes: AtomicU64,
-    /// The modules that the parent had reported, where this process is a child: it may be unable to ask the loader.
+    /// The modules that the parent had reported, if this process is a forked child, which may be unable to query the
+    /// loader.
     inherited: Vec<Loaded>,
-    /// Whether modules that other threads know are reported again to a thread that asks: theirs may be overwritten.
+    /// Whether modules reported by other threads are reported again to a thread that looks them up, because the other
+    /// reports may be overwritten.
     again: bool,
-    /// Where `omptrace record` takes the files of modules.
+    /// The directory in which `omptrace record` receives the files of modules.
     registry: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
 struct Reported {
     modules: Vec<ReportedModule>,
-    /// When the loader was asked last.
+    /// The state at the last query of the loader.
     state: State,
 }
 
@@ -83,43 +86,44 @@ struct ReportedModule {
     module: Loaded,
     mark: Option<Mark>,
     stays: bool,
-    /// The time of the first event that tells of it, in ticks.
+    /// The time of the first event that reports the module, in raw ticks.
     since: u64,
 }
 
-/// Whose code it is that a module is asked for.
+/// How a code address is used when its module is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// The code calls, so that its module stays loaded.
+    /// The code is calling, so its module stays loaded.
     Calls,
-    /// The same, where the program called something else than the runtime, at this time.
+    /// Like `Calls`, for a call that does not involve the runtime and began at this time.
     Waits {
-        /// In ticks of the clock.
+        /// In raw ticks.
         since: u64,
     },
-    /// A callback names it. Its module may be gone: a worker reports the end of a region late.
+    /// The address is an argument of a callback. Its module may be gone, because a worker reports the end of a region
+    /// late.
     Named,
-    /// A sample has it; a thread of ours asks.
+    /// The address is from a sample, and is looked up by a helper thread.
     Sampled,
 }
 
 impl Code {
-    /// Whether the module stays loaded meanwhile.
+    /// Whether the module stays loaded during the lookup.
     fn calls(self) -> bool {
         matches!(self, Code::Calls | Code::Waits { .. })
     }
 }
 
 impl Modules {
-    /// None reported yet. `inherited` are those [`Modules::reported`] of the parent.
+    /// No modules reported yet. `inherited` is the result of [`Modules::reported`] in the parent.
     pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
         let again = keep == Keep::Newest;
         let (may_go, changes) = (AtomicBool::new(false), AtomicU64::new(0));
         Modules { reported: Mutex::default(), may_go, changes, inherited, again, registry }
     }
 
-    /// The modules that some event has reported; none where a thread is looking at them, which a child would wait for for
-    /// ever.
+    /// The modules that events have reported; empty if another thread holds the lock, for which a child would wait
+    /// forever.
     pub(crate) fn reported(&self) -> Vec<Loaded> {
         let reported = self.reported.try_lock();
         let cloned = |reported: Guard<'_, Reported>| {
@@ -129,8 +133,9 @@ impl Modules {
         reported.map_or_else(Vec::new, cloned)
     }
 
-    /// Calls `report` with the module that holds `code`, which an event has at the time `at` in ticks, if the session has not reported it
-    /// by then; `report` says whether it has now. Returns whether it has asked which modules are gone: not of code that stays.
+    /// Calls `report` with the module that contains `code`, used by an event at time `at` (raw ticks), unless the
+    /// session has reported the module by then. `report` returns whether it succeeded. Returns whether it has checked
+    /// which modules are gone, which it does not for code that stays loaded.
     pub(crate) fn note(
         &self,
         code: u64,
@@ -151,8 +156,8 @@ impl Modules {
             return true;
         }
         if let Some((place, before)) = known.find_marked(code, mark.flatten()) {
-            // Another module may have the mark of one that is gone. Whoever uses it begins with a call.
-            // SAFETY: the code calls, so that its module, with its notes, stays.
+            // Another module may get the mark of an unloaded one, but its use starts with a call.
+            // SAFETY: the code is calling, so its module, including its notes, stays loaded.
             let now = whose.calls().then(|| unsafe { stamp_and_identity(code) });
             match now.flatten() {
                 Some((stamp, _)) if stamp != before.stamp => known.remove(place),
@@ -180,7 +185,7 @@ impl Modules {
         let mut reported = self.reported.lock();
         let before = reported.modules.iter_mut().find(|reported| reported.module == module);
         let is_new = before.is_none();
-        // Another thread may have met it in the same moment, and told of it behind the event of this one.
+        // Another thread may have seen the module at the same time, and reported it after this event.
         let is_told = before.as_ref().is_some_and(|reported| reported.since <= at);
         if (!is_told || self.again) && !report(module.event(ModuleChange::seen)) {
             return true;
@@ -190,7 +195,7 @@ impl Modules {
         }
         if is_new {
             if !stays {
-                // Relaxed: who uses the module has reported it, under the lock.
+                // Relaxed: a thread that uses the module has reported it under the lock.
                 self.may_go.store(true, Ordering::Relaxed);
             }
             reported.modules.push(ReportedModule { module: module.clone(), mark, stays, since: at });
@@ -214,9 +219,9 @@ impl Modules {
         })
     }
 
-    /// Calls `report` with each module that the loader has removed since anybody asked.
+    /// Calls `report` with each module that the loader has removed since the last check.
     pub(crate) fn refresh(&self, known: &KnownModules, mut report: impl FnMut(Module<'_>) -> bool) {
-        // Relaxed: what another thread has reported in this moment was there in this moment.
+        // Relaxed: a module that another thread reports at this moment was loaded at this moment.
         if !self.may_go.load(Ordering::Relaxed) {
             return;
         }
@@ -237,13 +242,13 @@ impl Modules {
         }
     }
 
-    /// Reports those that are gone, without asking for a lock that the program may hold; `None` where the C library has no function
-    /// for that.
+    /// Reports modules that are gone, without taking a lock that the program may hold; `None` if the C library has no
+    /// function for that.
     fn find_gone(&self, mut report: impl FnMut(Module<'_>) -> bool) -> Option<State> {
         if !loader::asks_without_lock() {
             return None;
         }
-        // Where another thread has them, it does the same.
+        // If another thread holds the lock, it does the same.
         if let Some(mut reported) = self.reported.try_lock() {
             let before = reported.modules.len();
             reported.modules.retain(|ReportedModule { module, mark, stays, .. }| {
@@ -251,7 +256,7 @@ impl Modules {
                 still || !report(module.event(ModuleChange::unloaded))
             });
             if reported.modules.len() < before {
-                // Relaxed: who sees the number asks for the modules under the lock.
+                // Relaxed: a thread that sees the number accesses the modules under the lock.
                 self.changes.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -259,10 +264,11 @@ impl Modules {
     }
 }
 
-/// Of the module that holds `code`: [`stamp_of`], and what is compared sooner. `None` where it cannot be found without a lock.
+/// [`stamp_of`] for the module that contains `code`, and its identity, which is cheaper to compare. `None` if the
+/// module cannot be found without a lock.
 ///
 /// # Safety
-/// The code calls, so that its module, with its notes, stays.
+/// The code is calling, so its module, including its notes, stays loaded.
 unsafe fn stamp_and_identity(code: u64) -> Option<(u64, Option<Identity>)> {
     // SAFETY: by this function's contract.
     let (module, build_id) = unsafe {
@@ -273,14 +279,15 @@ unsafe fn stamp_and_identity(code: u64) -> Option<(u64, Option<Identity>)> {
     Some((stamp_of(module.mark, module.name, build_id), Identity::of(&module, build_id)))
 }
 
-/// A number that distinguishes a module from one that was in its place before, which its mark may not.
+/// A hash that distinguishes a module from an earlier one at the same address, which its mark may not.
 fn stamp_of(mark: Mark, name: &[u8], build_id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (mark, name, build_id).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The loader's counts of libraries added and removed since the process began; `None` where it cannot be asked.
+/// The loader's counts of libraries added and removed since the process started; `None` if the loader's lock is
+/// unavailable.
 pub(crate) fn loader_counts() -> Option<(u64, u64)> {
     let mut counts = (0, 0);
     loader::each_module(|info, _| {
@@ -291,7 +298,7 @@ pub(crate) fn loader_counts() -> Option<(u64, u64)> {
 }
 
 impl Loaded {
-    /// The module of this load address, name and program headers.
+    /// The module with this load address, name and program headers.
     fn of(load_address: u64, name: &[u8], headers: &[libc::Elf64_Phdr]) -> Loaded {
         let Range { start, end } = range_of(load_address, headers);
         let (path, file) = path_of(name);
@@ -301,7 +308,7 @@ impl Loaded {
     }
 }
 
-/// Where a module of these program headers lies.
+/// The address range of a module with these program headers.
 fn range_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Range<u64> {
     let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let start = loads().map(|header| load_address.wrapping_add(header.p_vaddr)).min();
@@ -309,7 +316,7 @@ fn range_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Range<u64> {
     start.unwrap_or(0)..end.unwrap_or(0)
 }
 
-/// The module that holds `code`, if any does; `None` where the loader cannot be asked.
+/// The module that contains `code`, if any; `None` if the loader's lock is unavailable.
 fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     let mut found = None;
     loader::each_module(|info, headers| {
@@ -327,10 +334,11 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     Some(found)
 }
 
-/// The most bytes of notes that are looked at.
+/// Maximum number of bytes of notes to read.
 const MAX_NOTES: u64 = 4096;
 
-/// The build id of a module, empty where it has none. Another thread may unload the module: the kernel copies.
+/// The build id of a module, empty if it has none. The kernel copies the memory, because another thread may unload the
+/// module.
 fn build_id_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Vec<u8> {
     let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
     let found = notes.find_map(|header| {
@@ -341,10 +349,10 @@ fn build_id_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Vec<u8> {
     found.unwrap_or_default()
 }
 
-/// The same where the module lies.
+/// Like [`build_id_of`], without copying.
 ///
 /// # Safety
-/// It is loaded, and stays so for as long as the result is used.
+/// The module is loaded, and stays so while the result is used.
 unsafe fn build_id_in(load_address: u64, headers: &'static [libc::Elf64_Phdr]) -> &'static [u8] {
     let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
     let found = notes.find_map(|header| {
@@ -355,7 +363,8 @@ unsafe fn build_id_in(load_address: u64, headers: &'static [libc::Elf64_Phdr]) -
     found.unwrap_or_default()
 }
 
-/// The path of a module by the loader's name, which is empty for the program itself; and by which its file is opened.
+/// The path of a module, given the loader's name, which is empty for the program itself; and the path for opening its
+/// file.
 fn path_of(name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     const PROGRAM: &str = "/proc/self/exe";
 
@@ -363,13 +372,13 @@ fn path_of(name: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let path = std::fs::read_link(PROGRAM).unwrap_or_default();
         return (path.into_os_string().into_vec(), PROGRAM.into());
     }
-    // A relative name is relative to the folder of this moment.
+    // A relative name is relative to the current directory.
     let path = system::absolute(Path::new(OsStr::from_bytes(name)));
     let path = path.into_os_string().into_vec();
     (path.clone(), path)
 }
 
-/// The build id of a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
+/// The build id in a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
 fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     while notes.len() >= 12 {
         let number =
@@ -404,7 +413,7 @@ mod tests {
         assert_eq!(paths, [std::env::current_exe().unwrap().to_str().unwrap()]);
     }
 
-    /// What a thread recorded before the first that told of the module has it, too.
+    /// Events that a thread recorded before the first report of the module need a report, too.
     #[test]
     fn tells_again_of_what_was_told_of_later_than_it_is_used() {
         let modules = Modules::new(Keep::All, Vec::new(), None);

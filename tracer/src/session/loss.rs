@@ -1,4 +1,4 @@
-//! Events that found no chunk are counted, and the trace says how many and since when.
+//! Counts events for which there was no chunk, and reports in the trace how many were lost and since when.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::recorder::recorder::Recorder;
 use crate::session::Session;
 
 impl Session {
-    /// Adds what a stream lost to what the session lost, once.
+    /// Adds a stream's lost events to the session's count, once.
     pub(super) fn count_lost(&self, recorder: &Recorder) -> u64 {
         let lost = recorder.stream.take_lost(Some(&self.spool));
         // Relaxed: only the sum counts.
@@ -19,7 +19,8 @@ impl Session {
         lost
     }
 
-    /// Reports what was lost since the stream's last chunk began, in a chunk of its own: its thread will not come again.
+    /// Reports the events lost since the start of the stream's last chunk, in another chunk, because its thread has
+    /// ended.
     pub(super) fn report_last_lost(&self, recorder: &Recorder) {
         let (stream, lost) = (&recorder.stream, self.count_lost(recorder));
         if lost == 0 {

@@ -1,4 +1,4 @@
-//! The trace's metadata about process, machine and runtime; gathered once, on no hot path.
+//! Metadata about process, machine and runtime, collected once, not on the hot path.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::os::system;
 use crate::os::time::clock;
 use crate::session::Session;
 
-/// Variables that go into the trace, by the beginning of their names; no others do.
+/// Prefixes of the environment variables that are stored in the trace; no others are.
 const ENVIRONMENT: &[&str] = &["OMP_", "KMP_", "GOMP_", "LIBOMP", "OMPTRACE_"];
 
 /// The program's name.
@@ -24,7 +24,7 @@ pub(crate) fn program_name() -> String {
     path.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The first block: who is traced, where, with which settings.
+/// The first metadata block: the traced process, its machine, and the settings.
 pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
     let started = started();
     Metadata {
@@ -70,8 +70,8 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
     }
 }
 
-/// Notes `trace` in the folder by which `omptrace record` finds what its children wrote. The note is a symbolic link: there as
-/// a whole or not at all, also on a full disk.
+/// Registers `trace` in the directory in which `omptrace record` finds the traces of its children. The entry is a
+/// symbolic link, which is created as a whole or not at all, even on a full disk.
 pub(crate) fn register(folder: &Path, trace: &Path) {
     let pid = system::process_id();
     let note = |number: u32| symlink(trace, folder.join(format!("{pid}.{number}")));
@@ -89,17 +89,17 @@ pub(crate) fn register(folder: &Path, trace: &Path) {
     }
 }
 
-/// Bytes of such a reason: the target of a symbolic link is a path, which has up to 4095.
+/// Maximum length of the reason in bytes: it is the target of a symbolic link, for which the limit is 4095.
 const MAX_WHY: usize = 2000;
 
-/// Leaves word for `omptrace record` why a process is not traced, as the target of a symbolic link that leads nowhere.
+/// Tells `omptrace record` why a process is not traced, as the target of a dangling symbolic link.
 pub(crate) fn register_failure(folder: &Path, why: &str) {
     let end = why.floor_char_boundary(why.len().min(MAX_WHY));
-    // A second one adds nothing, and where there is no room for the first, stderr had it.
+    // A second reason adds nothing, and if this fails, stderr has the reason.
     let _ = symlink(&why[..end], folder.join(format!("{}.failed", system::process_id())));
 }
 
-/// The program's arguments, its name first; each ends in a zero.
+/// The program's arguments, starting with its name; each ends with a zero.
 fn command_line() -> Vec<String> {
     let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
     let arguments = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0);
@@ -111,21 +111,21 @@ fn started() -> Option<u64> {
     liveness::start_in(&liveness::stat("/proc/self")?)
 }
 
-/// `CLOCK_MONOTONIC_RAW` when the process started, which was `ticks` clock ticks after the system's.
+/// `CLOCK_MONOTONIC_RAW` when the process started, at `started` clock ticks after boot.
 fn started_raw_ns(started: u64) -> Option<i64> {
     let since_boot = started.checked_mul(1_000_000_000)? / system::clock_ticks_per_second()?;
-    // Both clocks run on; what lies between the two readings makes the start no later.
+    // Both clocks run on between the two readings, so the computed start is not after the true one.
     let raw = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
     let age = system::clock_ns(libc::CLOCK_BOOTTIME).checked_sub(since_boot)?;
-    // 0 ticks are what some kernels and sandboxes say that do not know it.
+    // Some kernels and sandboxes that do not know the start report 0.
     (started > 0).then_some(i64::try_from(raw).ok()?.checked_sub_unsigned(age)?)
 }
 
-/// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large
-/// machines, `/proc/cpuinfo` takes milliseconds, and the kernel writes no more of it than there is room for.
+/// The value after the colon in the first line of `path` that starts with `name`. The rest is not read: on large
+/// machines, `/proc/cpuinfo` takes milliseconds, and the kernel only generates what fits into the buffer.
 fn line_of(path: &str, name: &str) -> Option<String> {
     let lines = BufReader::with_capacity(512, File::open(path).ok()?).split(b'\n');
-    // What cannot be read once may never be: no further line is asked for.
+    // Stop at the first read error, because it may repeat forever.
     let mut lines = lines.map_while(Result::ok);
     let line = lines.find(|line| line.starts_with(name.as_bytes()))?;
     Some(String::from_utf8_lossy(&line).split_once(':')?.1.trim().to_string())
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(pid, Some(std::process::id().to_string()));
         assert_eq!(line_of("/proc/self/status", "no such line"), None);
         assert_eq!(line_of("/proc/self/nothing", "Pid:"), None);
-        // A folder can be opened, and every read of it fails.
+        // A directory can be opened, but reading it fails.
         assert_eq!(line_of("/proc/self", "Pid:"), None);
     }
 }

@@ -3,16 +3,16 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`mod@current`] | the session in progress |
-//! | [`begin`], [`end`] | how a session begins; what is written when it ends |
-//! | [`part`] | what takes part in each session, as samples, counters and devices do |
-//! | [`cold_path`] | does what the recorder leaves: no chunk, chunk full, an event inside an event |
-//! | [`chunks`] | which chunk a thread goes on with, and who writes a full one |
-//! | [`loss`], [`failure`] | events that found no chunk; what cannot be written |
-//! | [`helper_threads`] | the threads of the tracer's that a session has |
-//! | [`writer`] | the thread that takes full chunks |
-//! | [`metadata`], [`loaded_modules`] | what the trace says about process, runtime and libraries |
-//! | [`flush_signal`] | the signal at which a flight recorder writes what it keeps |
-//! | [`fork`] | children |
+//! | [`begin`], [`end`] | starts a session; ends it |
+//! | [`part`] | the parts of a session, such as samples, counters and devices |
+//! | [`cold_path`] | what the recorder cannot do: no chunk, chunk full, an event inside an event |
+//! | [`chunks`] | which chunk a thread continues with, and which thread writes a full one |
+//! | [`loss`], [`failure`] | lost events; write failures |
+//! | [`helper_threads`] | a session's helper threads |
+//! | [`writer`] | the thread that writes full chunks |
+//! | [`metadata`], [`loaded_modules`] | what the trace contains about process, runtime and libraries |
+//! | [`flush_signal`] | the signal at which a flight recorder writes its retained chunks |
+//! | [`fork`] | forked children |
 
 mod begin;
 mod chunks;

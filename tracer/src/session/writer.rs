@@ -1,12 +1,12 @@
-//! The writer thread: packs full chunks and appends them to the file, in time that no other thread wants.
+//! The writer thread: packs full chunks and appends them to the file, using idle CPU time.
 //!
-//! It runs under SCHED_IDLE. When it does not keep up, threads write their own chunks and nothing waits for it.
+//! It runs under SCHED_IDLE. If it does not keep up, threads write their own chunks; nothing waits for it.
 //!
-//! It begins when it is needed, and not before the process has two threads. A process with one thread may do what one with
-//! two may not (`unshare(CLONE_NEWUSER)` and others). Until then, and for ever where no thread can be had, the program's
-//! threads write their own chunks.
+//! It is started when it is needed, but not before the process has two threads, because some operations are permitted
+//! only for processes with one thread (`unshare(CLONE_NEWUSER)` and others). Until then, and always if no thread can be
+//! created, the program's threads write their own chunks.
 //!
-//! It may lock little: see [`crate::os::threads::helper_thread`].
+//! It must avoid most locks: see [`crate::os::threads::helper_thread`].
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -24,18 +24,18 @@ use crate::session::Session;
 use crate::session::helper_threads::Writer;
 use crate::storage::spool::EVENT_WORDS;
 
-/// How long the writer sleeps when nobody wakes it up.
+/// Maximum time that the writer sleeps without being woken.
 const NAP: Duration = Duration::from_millis(50);
-/// Processes that end sooner do not wait for [`Session::move_output_up`].
+/// In processes that end sooner, [`Session::move_output_up`] is not called.
 const SHORT: Duration = Duration::from_millis(200);
 
 const NOT_STARTED: u8 = 0;
 const RUNNING: u8 = 1;
-/// There is no thread to be had, or one is just being made.
+/// No thread can be created, or one is being created.
 const REFUSED: u8 = 2;
 
 impl Writer {
-    /// A writer that packs at `level` of zstd; it begins with [`Writer::start`].
+    /// A writer that packs with this zstd `level`; it is started by [`Writer::start`].
     pub(crate) fn new(level: i32) -> Writer {
         Writer {
             level,
@@ -46,15 +46,15 @@ impl Writer {
         }
     }
 
-    /// True where the thread is there, and takes chunks.
+    /// Whether the thread is running and takes chunks.
     pub(crate) fn is_running(&self) -> bool {
         // Relaxed: the queue orders the chunks.
         self.state.load(Ordering::Relaxed) == RUNNING
     }
 
-    /// Starts the thread, once, if it `is_needed`. Without one, the program's threads write their own chunks.
+    /// Starts the thread once, if it `is_needed`. Without it, the program's threads write their own chunks.
     pub(crate) fn start(&'static self, session: &'static Session, is_needed: impl FnOnce() -> bool) {
-        // Relaxed: of several threads, one starts it; the number is all that is shared.
+        // Relaxed: only one of several threads starts it; only the number is shared.
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
         if self.state.load(ours) != NOT_STARTED
             || !is_needed()
@@ -81,18 +81,18 @@ impl Writer {
         }
     }
 
-    /// Somebody waits for the writer: it gets processor time like any other thread.
+    /// A thread starts to wait for the writer, which gets CPU time like any other thread.
     pub(crate) fn hurry(&self) {
         self.pace.hurry(system::set_ordinary);
     }
 
-    /// One that waited does not any more: without others, the writer takes idle time only, again.
+    /// A thread stops waiting. If no others wait, the writer uses only idle time again.
     pub(crate) fn relax(&self) {
         self.pace.relax(system::set_ordinary);
     }
 
-    /// Ends the thread when it has written what it was given, at once if it has not begun; waits for that at most `most`.
-    /// Returns its packer, or the one that it would have had.
+    /// Ends the thread after it has written everything it was given, or at once if it has not started; waits for at
+    /// most `most`. Returns its packer, or a new one.
     pub(crate) fn stop(&self, most: Option<Duration>) -> Option<Packer> {
         self.bell.stop();
         self.hurry();
@@ -100,7 +100,7 @@ impl Writer {
         self.thread.end(most).or_else(|| self.packer())
     }
 
-    /// `None` without memory for it: then chunks are written as they are.
+    /// `None` if there is no memory; chunks are then written unpacked.
     fn packer(&self) -> Option<Packer> {
         Packer::new(self.level, EVENT_WORDS).ok()
     }

@@ -1,16 +1,16 @@
-//! Chunks in memory that a file backs: what the kernel keeps when the process is killed.
+//! Chunks in file-backed memory, which the kernel keeps when the process is killed.
 //!
-//! The layout is [`omptrace_trace_format::block`]'s. Address space is reserved in segments, as chunks become more: batch
-//! systems that limit it count what nobody touches, and so does mlockall(2). Space in the file is reserved chunk by chunk,
-//! before any thread writes there. So a full disk is an error when a thread begins, never a fault (SIGBUS) in the middle of
-//! the program. The rest of a segment cannot be touched. So tools that look through all memory (valgrind, for leaks) do not
-//! walk through megabytes of nothing, a fault per page.
+//! The layout is described in [`omptrace_trace_format::block`]. Address space is reserved in segments as chunks are
+//! added, because batch systems that limit it count untouched memory, and so does mlockall(2). Space in the file is
+//! reserved chunk by chunk, before any thread writes there. So a full disk is an error when a thread begins, never a
+//! fault (SIGBUS) in the middle of the program. The rest of a segment is inaccessible, so that tools that scan all
+//! memory (valgrind, for leaks) do not walk through megabytes of unused memory with a fault per page.
 //!
-//! A file system that copies on write (Btrfs) wants new space for a page that has its place already. The program would get
-//! its SIGBUS, so there the spool is in shared memory.
+//! A copy-on-write file system (Btrfs) allocates new space even for a page that already has space. This could cause a
+//! SIGBUS, so the spool is then in shared memory.
 //!
-//! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory. The trace
-//! is then complete at a regular end; a kill takes what was not written yet.
+//! If files cannot be mapped (in a sandbox, or because of the file system), chunks are in the process's own memory. The
+//! trace is then complete after a regular end; a kill loses what was not written yet.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -29,53 +29,54 @@ use crate::os::sanitizer;
 use crate::os::system;
 use crate::os::threads::lock::Mutex;
 
-/// Words of a chunk that hold events. With two headers of blocks they are no longer than the chunk: see
+/// Number of words for events in a chunk. Together with two block headers, they must not be longer than the chunk: see
 /// [`crate::storage::trace_file`].
 pub(crate) const EVENT_WORDS: usize = (CHUNK_BYTES - 2 * BLOCK_HEADER_BYTES) / 8;
 const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
-/// The most chunks of a process, 4 GiB. Where there is less address space, fewer.
+/// Maximum number of chunks of a process (4 GiB); fewer if address space is limited.
 const MAX_CHUNKS: usize = 16 << 10;
-/// Chunks of a segment, 64 MiB.
+/// Number of chunks of a segment (64 MiB).
 const SEGMENT_CHUNKS: usize = 256;
 const SEGMENTS: usize = MAX_CHUNKS / SEGMENT_CHUNKS;
-/// The file system in memory that Linux has for POSIX's shared memory (shm_overview(7)).
+/// Linux's in-memory file system for POSIX shared memory (shm_overview(7)).
 const SHARED_MEMORY: &str = "/dev/shm";
-/// The fewest chunks worth starting with.
+/// Minimum number of chunks.
 const MIN_CHUNKS: usize = 16;
-/// The part of a limited address space that may be taken: the program needs the rest.
+/// At most one part in this many of a limited address space is used: the program needs the rest.
 const ADDRESS_SPACE_PART: u64 = 16;
 
-/// How many chunks there may be.
+/// The limit for adding chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// The number of chunks that the threads alive may have together.
+    /// The number of chunks permitted for the existing threads together.
     Allowed,
-    /// The number of chunks that the spool can have.
+    /// The maximum number of chunks of the spool.
     Beyond,
 }
 
 /// The process's chunks.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    /// None where the chunks lie in the process's own memory.
+    /// `None` if the chunks are in the process's own memory.
     file: Option<ProtectedFd>,
-    /// Mappings, in the order of their chunks; null before there is one.
+    /// The mapped segments, in the order of their chunks; null if not mapped yet.
     segments: [AtomicPtr<u8>; SEGMENTS],
     capacity: usize,
-    /// Chunks whose space is reserved.
+    /// Number of chunks whose space is reserved.
     reserved: AtomicU32,
-    /// Chunks that the threads alive may have together.
+    /// Number of chunks permitted for the existing threads together.
     allowed: AtomicU32,
     growing: Mutex<()>,
-    /// Chunks that no thread has.
+    /// The queues of free and full chunks.
     pub(crate) queues: Queues,
 }
 
 impl Spool {
-    /// Makes the spool `path` of the trace at `trace`, or by the next free name, or in memory of its own: see the module.
+    /// Creates the spool at `path`, or with the next free name, or in memory (see the module), for the trace at
+    /// `trace`.
     ///
     /// # Errors
-    /// The system's error: the folder, the disk, the address space.
+    /// The system's error: from the directory, the disk, or the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32, trace: &Path) -> io::Result<Spool> {
         let mut file = ProtectedFd::create(path)?;
         if file.with(system::faults_when_full).unwrap_or(false) {
@@ -125,7 +126,7 @@ impl Spool {
         }
     }
 
-    /// Where it is; `None` in memory.
+    /// The spool's path; `None` in memory.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(ProtectedFd::path)
     }
@@ -140,13 +141,13 @@ impl Spool {
         self.file.iter().for_each(ProtectedFd::let_go);
     }
 
-    /// The process may have `chunks` more, or fewer, as a thread comes or goes.
+    /// Changes the number of permitted chunks, when a thread begins or ends.
     pub(crate) fn allow(&self, chunks: i32) {
-        // Relaxed: a bound, not a hand-over.
+        // Relaxed: only a limit; no data is transferred.
         self.allowed.fetch_add(chunks as u32, Ordering::Relaxed);
     }
 
-    /// The chunk `index`, which is reserved.
+    /// The chunk `index`, which must be reserved.
     pub(crate) fn chunk(&self, index: u32) -> Chunk {
         let (segment, place) = place(index);
         // Acquire; pairs with Release in `segment`.
@@ -163,10 +164,10 @@ impl Spool {
         (index < self.reserved.load(Ordering::Acquire)).then(|| self.chunk(index))
     }
 
-    /// The segment `number`, mapped if it was not; called under the lock.
+    /// Returns the segment `number`, and maps it if necessary; called under the lock.
     fn segment(&self, number: usize) -> io::Result<*mut u8> {
         let segment = &self.segments[number];
-        // Relaxed: only this function stores it, under the lock.
+        // Relaxed: stored only by this function, under the lock.
         let mut base = segment.load(Ordering::Relaxed);
         if base.is_null() {
             let chunks = (self.capacity - number * SEGMENT_CHUNKS).min(SEGMENT_CHUNKS);
@@ -177,10 +178,10 @@ impl Spool {
         Ok(base)
     }
 
-    /// A chunk that nobody uses: from the free ones, or a new one as far as `growth` goes.
+    /// Takes a free chunk, or adds a new one, within the limit given by `growth`.
     ///
     /// # Errors
-    /// The disk is full, a limit reached.
+    /// The disk is full, or a limit was reached.
     pub(crate) fn take(&self, growth: Growth) -> io::Result<Option<u32>> {
         match self.queues.take_free() {
             Some(index) => Ok(Some(index)),
@@ -191,11 +192,11 @@ impl Spool {
     fn grow(&self, growth: Growth) -> io::Result<Option<u32>> {
         let _growing = self.growing.lock();
         let most = match growth {
-            // Relaxed: a bound, not a hand-over.
+            // Relaxed: only a limit; no data is transferred.
             Growth::Allowed => (self.allowed.load(Ordering::Relaxed) as usize).min(self.capacity),
             Growth::Beyond => self.capacity,
         };
-        // Relaxed: only this function stores it, under the lock.
+        // Relaxed: stored only by this function, under the lock.
         let index = self.reserved.load(Ordering::Relaxed);
         if index as usize >= most {
             return Ok(None);
@@ -214,22 +215,24 @@ impl Spool {
         Ok(Some(index))
     }
 
-    /// All chunks that are reserved.
+    /// All reserved chunks.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, Chunk)> {
         // Acquire; pairs with Release in `grow`.
         (0..self.reserved.load(Ordering::Acquire)).map(|index| (index, self.chunk(index)))
     }
 
-    /// Leaves in memory, which needs no disk and no descriptor, which error of the system turned tracing off.
+    /// Stores in memory, without needing disk space or a descriptor, the error number that turned tracing off.
     pub(crate) fn report_failure(&self, number: i32) {
         let _ = self.all().any(|(_, chunk)| chunk.header().report_failure(number));
     }
 
-    /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
+    /// Frees the space, and removes the file's name. The memory stays mapped, because a thread may still be storing an
+    /// event.
     ///
-    /// To that thread the chunk may be empty, so that the event is stored over one that is in the trace: nobody reads it.
+    /// To that thread, the chunk may appear empty, so that it overwrites an event that is in the trace; nothing reads
+    /// that memory.
     pub(crate) fn remove(&self) {
-        // All that was read was read before the zeros; pairs with `acquire` in `Recorder::try_store`.
+        // Everything was read before the memory becomes zero; pairs with `acquire` in `Recorder::try_store`.
         self.all().for_each(|(_, chunk)| sanitizer::release(chunk.header()));
         let Some(file) = &self.file else {
             let chunks = self.all();
@@ -238,10 +241,11 @@ impl Spool {
         };
         let chunks = self.all().count() * CHUNK_BYTES;
         let removed = file.with(|descriptor| {
-            // Not before there is a descriptor: the file may have to be opened again, by its name.
+            // Not before there is a descriptor, because the file may have to be reopened by its name.
             file.remove_name();
-            // The space too: the mapping would hold it until the process ends. Chunks keep reading as zeros, stores fill
-            // new pages. The header stays: where the name could not be removed, the file is a spool without chunks.
+            // Also free the space, which the mapping would hold until the process ends. Chunks then read as zeros, and
+            // stores allocate new pages. The header remains: if the name could not be removed, the file is a spool
+            // without chunks.
             system::give_back(descriptor, FILE_HEADER_BYTES, chunks)
         });
         if removed.is_err() {
@@ -250,7 +254,7 @@ impl Spool {
     }
 }
 
-/// The first segment, and how many chunks there may be. Where not even one segment can be had, there is a shorter one.
+/// The first segment, and the maximum number of chunks. If a whole segment cannot be mapped, it is shorter.
 fn first_segment(file: Option<&ProtectedFd>) -> io::Result<(*mut u8, usize)> {
     let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
     let mut capacity = usize::try_from(affordable).unwrap_or(MAX_CHUNKS).clamp(MIN_CHUNKS, MAX_CHUNKS);
@@ -273,13 +277,13 @@ fn map_segment(file: Option<&ProtectedFd>, number: usize, chunks: usize) -> io::
     }
 }
 
-/// The segment of a chunk, and its place there.
+/// The segment of a chunk, and the chunk's index in the segment.
 fn place(index: u32) -> (usize, usize) {
     let index = index as usize;
     (index / SEGMENT_CHUNKS, index % SEGMENT_CHUNKS)
 }
 
-/// Whether it is the error of a sandbox (seccomp, a security module) or of a file system without shared mappings.
+/// Whether the error comes from a sandbox (seccomp, a security module), or from a file system without shared mappings.
 fn may_not_be_mapped(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -287,31 +291,33 @@ fn may_not_be_mapped(error: &io::Error) -> bool {
     )
 }
 
-/// A chunk of the spool: its header, and the words behind it.
+/// A chunk of the spool: its header, followed by words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     header: *mut u64,
 }
 
 impl Chunk {
-    /// Its header.
+    /// The header of the chunk.
     pub(crate) fn header<'a>(self) -> &'a Header {
-        // SAFETY: `Spool::chunk` gives valid chunks, which stay mapped, and whose headers are only accessed like this.
+        // SAFETY: `Spool::chunk` returns valid chunks, which stay mapped, and whose headers are accessed only like
+        // this.
         unsafe { &*self.header.cast() }
     }
 
     /// The words published so far.
     ///
     /// # Safety
-    /// While the slice lives, no thread may take the chunk anew, since that writes from the first word on. The chunk's
-    /// thread may go on writing: it writes behind the published length only.
+    /// While the slice exists, the chunk must not be reused, because that writes from the first word on. The chunk's
+    /// thread may continue to write, since it writes only after the published length.
     pub(crate) unsafe fn published<'a>(self) -> &'a [u64] {
         let len = self.header().published();
-        // SAFETY: within the chunk, which stays mapped; nobody writes before the published length, by the caller's contract.
+        // SAFETY: within the chunk, which stays mapped; the words below the published length are not written, by the
+        // caller's contract.
         unsafe { std::slice::from_raw_parts(self.event_words(), len.min(EVENT_WORDS)) }
     }
 
-    /// Its first word for events.
+    /// The chunk's first word for events.
     pub(crate) fn event_words(&self) -> *mut u64 {
         // SAFETY: within the chunk.
         unsafe { self.header.add(CHUNK_HEADER_WORDS) }
@@ -322,12 +328,12 @@ impl Chunk {
 mod tests {
     use super::*;
 
-    /// Chunks follow the file's header, so that larger pages hold parts of two. Where that is, both are of one mapping, and the pages that
-    /// a chunk needs beyond its own end are of the segment.
+    /// Chunks follow the file's header, so larger pages may contain parts of two chunks. Both must be in the same
+    /// mapping, and the pages that a chunk needs beyond its own end must be in the segment.
     #[test]
     fn chunks_lie_within_their_segment_on_pages_of_each_size() {
         for page in [4 << 10, 16 << 10, 64 << 10_usize] {
-            // In the process's own memory, what is given back begins at a page.
+            // In the process's own memory, the freed range must start at a page.
             assert!(CHUNK_BYTES.is_multiple_of(page));
             let segment = SEGMENT_CHUNKS * CHUNK_BYTES;
             for number in 0..SEGMENTS {

@@ -1,9 +1,9 @@
-//! The trace file: its name, and blocks appended by any thread without waiting for another.
+//! The trace file: its name, and blocks that any thread can append without waiting for others.
 //!
-//! A thread that writes a full chunk itself shall be back soon. Most of what write(2) costs is finding a place for each
-//! page, in the page cache and on the disk. So such chunks get *slots*, several of them reserved at a time. Slots have one
-//! size and begin at multiples of it, where the kernel takes pages together. Measured on ext4, for 256 KiB: 53 us at any
-//! place, 33 us where it is reserved, 24 us in a slot.
+//! A thread that writes a full chunk itself should continue soon. Most of the cost of write(2) is finding a place for
+//! each page, in the page cache and on the disk. So such chunks are written to *slots*, of which several are reserved
+//! at a time. Slots have the same size and start at multiples of it, so that the kernel handles their pages together.
+//! Measured on ext4 for 256 KiB: 53 us at an arbitrary offset, 33 us at a reserved one, 24 us in a slot.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -26,30 +26,32 @@ use crate::os::system;
 use crate::os::threads::lock::Mutex;
 use crate::storage::spool::Chunk;
 
-/// Bytes of a slot, and what its offset is a multiple of: a full chunk and what is left, each with its header.
+/// Bytes of a slot, and the alignment of its offset: a full chunk and the unused rest, each with its header.
 const SLOT_BYTES: u64 = CHUNK_BYTES as u64;
-/// The most slots reserved at a time. On tmpfs reserving takes as long as writing: 2 MiB are half a millisecond.
+/// Maximum number of slots reserved at a time. On tmpfs, reserving takes as long as writing: half a millisecond for 2
+/// MiB.
 const MAX_SLOTS: u64 = 8;
 
 /// The trace file.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: ProtectedFd,
-    /// The lock on the file; `None` where there is none.
+    /// The lock on the file; `None` if locks are not supported.
     lock: Option<Lock>,
     session: u64,
-    /// Where the next block goes: whoever adds its length owns the bytes before.
+    /// Offset of the next block: a thread that adds its length owns the bytes before.
     end: AtomicU64,
-    /// None when there shall be no more.
+    /// `None` once no more slots should be reserved.
     slots: Mutex<Option<Slots>>,
 }
 
-/// Slots that are reserved, and that nothing was written to.
+/// Reserved slots that are not written yet.
 #[derive(Debug, Default)]
 struct Slots {
     next: u64,
     end: u64,
-    /// Reserved so far. As many again are reserved the next time: what is left unused stays small beside the file.
+    /// Number of slots reserved so far. The next time, the same number is reserved again, so that the unused part stays
+    /// small compared with the file.
     all: u64,
 }
 
@@ -69,12 +71,12 @@ impl Output {
         })
     }
 
-    /// Where it is.
+    /// The file's path.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The lock on it.
+    /// The lock on the file.
     pub(crate) fn lock(&self) -> Option<&Lock> {
         self.lock.as_ref()
     }
@@ -109,7 +111,7 @@ impl Output {
         self.file.can_be_found()
     }
 
-    /// Writes the first page, which names the spool; an empty name is none.
+    /// Writes the first page, which contains the spool's path; empty if there is no spool.
     ///
     /// # Errors
     /// The system's error.
@@ -118,7 +120,7 @@ impl Output {
         self.write(&[&header.encode()], 0)
     }
 
-    /// Appends a metadata block, of that time; the file's first is the session's start.
+    /// Appends a metadata block with this time; the first one in the file has the session's start.
     ///
     /// # Errors
     /// The system's error.
@@ -126,13 +128,14 @@ impl Output {
         self.append(&[&blocks::metadata_block(self.session, time, object)])
     }
 
-    /// Appends a chunk: packed where there is a packer, else as it is. Returns the bytes written.
+    /// Appends a chunk, packed if there is a packer. Returns the number of bytes written.
     ///
     /// # Errors
     /// The system's error.
     pub(crate) fn write_chunk(&self, chunk: Chunk, packer: Option<&mut Packer>) -> io::Result<u64> {
-        // SAFETY: every caller has the chunk to itself, until it releases it. The chunk was full and taken from the queue, or is
-        // the calling thread's own. Or it is kept, which `Session::keeping` guards, or taken over at the session's end.
+        // SAFETY: the caller owns the chunk until it releases it: it was full and taken from the queue, or is the
+        // calling thread's own, or is retained, which `Session::keeping` guards, or was taken over at the session's
+        // end.
         let words = unsafe { chunk.published() };
         let header = chunk.header();
         let (stream, sequence) = header.place();
@@ -140,7 +143,7 @@ impl Output {
         self.write_words(&place, words, packer)
     }
 
-    /// Appends a chunk of `words`: packed where there is a packer, else as it is. Returns the bytes written.
+    /// Appends a chunk with these `words`, packed if there is a packer. Returns the number of bytes written.
     ///
     /// # Errors
     /// The system's error.
@@ -150,7 +153,7 @@ impl Output {
         words: &[u64],
         packer: Option<&mut Packer>,
     ) -> io::Result<u64> {
-        // SAFETY: any eight bytes of a word are valid bytes, and the words live as long as the slice.
+        // SAFETY: all bytes of a word are valid, and the words live as long as the slice.
         let raw = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
         let (codec, events, payload) = match packer.and_then(|packer| packer.pack(words)) {
             Some(packed) => (Codec::COLUMNS, packed.events, packed.payload),
@@ -164,7 +167,8 @@ impl Output {
             Some(offset) => {
                 let left = SLOT_BYTES - bytes;
                 let unused = blocks::unused_block(self.session, left as u32);
-                // To its last byte, for pages that are taken together: with 56 bytes less it took 38 us, not 25.
+                // Written to the last byte, so that the kernel handles the pages together: 56 bytes less took 38 us
+                // instead of 25.
                 let zeros = &[0; 4096][..(left as usize - unused.len()).min(4096)];
                 self.write(&[&header, payload, &unused, zeros], offset)?;
             }
@@ -173,7 +177,7 @@ impl Output {
         Ok(bytes)
     }
 
-    /// A slot; `None` where no slot is left, or another thread takes one in this moment. Any place is better than to wait.
+    /// Takes a slot; `None` if none is left, or another thread is taking one. Any other place is better than waiting.
     fn take_slot(&self) -> Option<u64> {
         let mut guard = self.slots.try_lock()?;
         let slots = guard.as_mut()?;
@@ -186,7 +190,7 @@ impl Output {
     }
 
     fn reserve_slots(&self, before: u64) -> Slots {
-        // What lies before the first one has room for a header.
+        // The gap before the first slot has room for a block header.
         let first = |end: u64| match end % SLOT_BYTES {
             0 => end,
             _ => (end + BLOCK_HEADER_BYTES as u64).next_multiple_of(SLOT_BYTES),
@@ -199,12 +203,12 @@ impl Output {
             self.end.fetch_update(ours, theirs, |end| Some(first(end) + bytes)).unwrap_or_else(|end| end);
         let next = first(gap);
         self.leave_unused(gap, next);
-        // For speed alone: a system that cannot is asked in vain.
+        // Only for speed: if the system does not support it, there is no harm.
         let _ = self.file.with(|file| system::reserve_without_growing(file, next, bytes));
         Slots { next, end: next + bytes, all: before + slots }
     }
 
-    /// Says that nothing is between two places of the file. Where that fails, zeros say so.
+    /// Marks a range of the file as unused. If that fails, the zeros there have the same meaning.
     fn leave_unused(&self, begin: u64, end: u64) {
         if begin < end {
             let header = blocks::unused_block(self.session, (end - begin) as u32);
@@ -212,8 +216,8 @@ impl Output {
         }
     }
 
-    /// The session ends: slots that were not used are given back if they are the file's end. Not where another thread takes
-    /// one that long: a signal handler that calls `exit` may have interrupted it, on this very thread. They stay empty then.
+    /// At the session's end: frees unused slots if they are the file's last part. If another thread holds the lock for
+    /// long, they remain empty: a signal handler that calls `exit` may have interrupted it on this very thread.
     pub(crate) fn give_slots_back(&self, patience: Duration) {
         let Some(mut slots) = self.slots.try_lock_for(patience) else {
             return;
@@ -226,17 +230,17 @@ impl Output {
         }
     }
 
-    /// Gives space back that is reserved behind the last block. No other thread writes.
+    /// Frees space reserved after the last block. No other thread is writing.
     pub(crate) fn give_space_back(&self) {
         // Relaxed, as in `append`.
         let end = self.end.load(Ordering::Relaxed);
-        // A failure costs space only.
+        // A failure only costs space.
         let _ = self.file.with(|file| system::truncate(file, end));
     }
 
     fn append(&self, parts: &[&[u8]]) -> io::Result<()> {
         let len = parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        // Relaxed: the number is all that is shared; the file system orders the rest.
+        // Relaxed: only the number is shared; the file system orders the rest.
         let offset = self.end.fetch_add(len.next_multiple_of(8), Ordering::Relaxed);
         self.write(parts, offset)
     }
@@ -246,28 +250,28 @@ impl Output {
     }
 }
 
-/// The values for the `%` of a file name's pattern.
+/// The values for the `%` placeholders in a file name.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
-    /// `%e`: the program.
+    /// `%e`: the program's name.
     pub(crate) program: &'a str,
-    /// `%h`: the host.
+    /// `%h`: the host's name.
     pub(crate) host: &'a str,
-    /// `%p`: the process.
+    /// `%p`: the process id.
     pub(crate) pid: u32,
-    /// `%r`: the MPI rank, 0 where there is none.
+    /// `%r`: the MPI rank, 0 if there is none.
     pub(crate) rank: Option<u32>,
-    /// `%t`: the start, `20260131T235959`.
+    /// `%t`: the start time, `20260131T235959`.
     pub(crate) start: &'a str,
 }
 
-/// The longest name of a trace: file systems take 255 bytes. Numbers where the name is taken, of the trace and of its spool, and
-/// the spool's ending come on top.
+/// Maximum length of a trace's name: the limit of file systems, 255 bytes, minus room for a number if the name is
+/// taken, for both the trace and the spool, and for the spool's ending.
 const MAX_NAME: usize = 255 - ".10000".len() * 2 - ".spool".len();
 
 impl Names<'_> {
-    /// The file name of `pattern`. A `%` before any other letter stays as it is. Where the name would be too long for a file,
-    /// those of the program and of the host are cut.
+    /// The file name for `pattern`. A `%` before any other letter is kept. If the name would be too long, the names of
+    /// the program and of the host are cut.
     pub(crate) fn expand(&self, pattern: &OsStr) -> OsString {
         let (program, host) = (self.program.len(), self.host.len());
         let (mut name, folder) = self.with_lengths(pattern, program, host);
@@ -287,7 +291,8 @@ impl Names<'_> {
         OsString::from_vec(name)
     }
 
-    /// The name with as many bytes of program and host at most in its last part, and where that begins.
+    /// The name with at most this many bytes of the program's and the host's name in its last part, and the offset of
+    /// that part.
     fn with_lengths(&self, pattern: &OsStr, program: usize, host: usize) -> (Vec<u8>, usize) {
         let pattern = pattern.as_bytes();
         let slash = pattern.iter().rposition(|byte| *byte == b'/');
@@ -319,7 +324,7 @@ impl Names<'_> {
     }
 }
 
-/// At most this many bytes of the text, of whole letters.
+/// The longest prefix of at most this many bytes, in whole characters.
 fn begin_of(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -355,10 +360,10 @@ mod tests {
             assert!((200..=MAX_NAME).contains(&name.len()), "{name}");
             assert!(name.ends_with(end), "{name}");
         }
-        // A folder is there by its whole name, and what is short stays.
+        // Directories get the full name, and short names are not cut.
         let path = names.expand(OsStr::new("/%e/%p")).into_string().unwrap();
         assert_eq!(path, format!("/{program}/4711"));
-        // Nothing of such a name can be left out.
+        // There is nothing to cut in such a name.
         assert_eq!(file(&"x".repeat(300)).len(), 300);
     }
 }

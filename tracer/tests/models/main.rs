@@ -1,8 +1,8 @@
-//! Models of what the tracer's threads share without a lock. loom runs them in every order of steps, and with every value
-//! that the memory model lets a load see. What is modelled are the tracer's own files, compiled over [`sync`].
+//! Models of the tracer's lock-free protocols. loom runs them in every order of steps, and with every value that the
+//! memory model permits a load to see. The models use the tracer's own source files, compiled with [`sync`].
 //!
-//! The models prove as much as they contain: a few threads, chunks and events, at most [`PREEMPTIONS`] switches between
-//! threads that could have gone on. The hand-over by queue is crossbeam's and taken to be right.
+//! The models prove only what they contain: a few threads, chunks and events, and at most [`PREEMPTIONS`] preemptive
+//! switches between threads. The queue is crossbeam's, and is assumed to be correct.
 
 #[allow(dead_code, reason = "the models use what they need")]
 #[path = "../../src/lockfree/mod.rs"]
@@ -19,13 +19,13 @@ use models::MODELS;
 
 /// Loom's own advice: few bugs need more than two.
 const PREEMPTIONS: usize = 2;
-/// Names the site to be weakened, as it prints itself.
+/// The site to weaken, in the format in which sites are printed.
 const WEAKENED: &str = "OMPTRACE_MODELS_WEAKENED";
 
-/// Runs a model in every order; returns how many there were.
+/// Runs a model in every order; returns the number of orders.
 ///
 /// # Panics
-/// The model does.
+/// If the model panics.
 fn check(model: fn()) -> u64 {
     let runs = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&runs);
@@ -38,7 +38,7 @@ fn check(model: fn()) -> u64 {
     runs.load(Ordering::Relaxed)
 }
 
-/// Runs all models; each says what it shows before it begins.
+/// Runs all models; prints what each shows before it runs.
 fn check_all() {
     if let Ok(site) = std::env::var(WEAKENED) {
         sync::weaken(site);
@@ -56,7 +56,7 @@ fn hold_in_every_order() {
     check_all();
 }
 
-/// Shows that the models would find a mistake: each ordering, weakened by one step, makes one of them fail.
+/// Shows that the models detect mistakes: for each ordering, weakening it by one step makes a model fail.
 #[test]
 fn every_ordering_is_needed() {
     check_all();
@@ -66,7 +66,8 @@ fn every_ordering_is_needed() {
     assert!(spared.is_empty(), "no model needs {spared:?}");
 }
 
-/// Whether a model fails where `site` gets less than it asks for. A process of its own: models that fail may abort.
+/// Whether a model fails if `site` gets a weaker ordering. Runs in a separate process, because a failing model may
+/// abort.
 fn is_needed(site: &str) -> bool {
     let this = std::env::current_exe().expect("the test has a path");
     let output = Command::new(this)

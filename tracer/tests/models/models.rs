@@ -1,4 +1,4 @@
-//! The models, each a few threads that do what the tracer's threads do.
+//! The models, each with a few threads that act like the tracer's threads.
 
 use std::array;
 
@@ -16,7 +16,7 @@ use crate::lockfree::writer_priority::Pace;
 use crate::lockfree::writer_wakeup::Bell;
 use crate::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue};
 
-/// Every model, by what it shows.
+/// All models, with what each shows.
 pub(crate) const MODELS: &[(&str, fn())] = &[
     ("who sees a chunk's length sees its words", publication),
     ("every chunk has one owner, and comes into the file once", hand_over),
@@ -38,13 +38,13 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
     ("of a thread that has ended every sample is read", sampling_as_a_thread_ends),
 ];
 
-/// A chunk: header and words, as the spool has them.
+/// A chunk like in the spool: header and words.
 struct Chunk<const WORDS: usize> {
     header: Header,
     words: [UnsafeCell<u64>; WORDS],
 }
 
-// SAFETY: loom finds every two accesses to a word that are not ordered.
+// SAFETY: loom detects unordered accesses to a word.
 unsafe impl<const WORDS: usize> Sync for Chunk<WORDS> {}
 
 impl<const WORDS: usize> Chunk<WORDS> {
@@ -54,12 +54,12 @@ impl<const WORDS: usize> Chunk<WORDS> {
 
     /// The hot path: stores a word, then publishes it.
     fn put(&self, cursor: usize, value: u64) {
-        // SAFETY: loom looks whether anybody else is there.
+        // SAFETY: loom checks that there is no concurrent access.
         self.words[cursor].with_mut(|word| unsafe { *word = value });
         self.header.publish(cursor + 1);
     }
 
-    /// The words that were published.
+    /// The published words.
     fn read(&self) -> Vec<u64> {
         // SAFETY: as above.
         let read = |word: &UnsafeCell<u64>| word.with(|word| unsafe { *word });
@@ -83,9 +83,9 @@ fn publication() {
     thread.join().expect("no panic");
 }
 
-/// `omptrace info` on a running process, as `trace_format::spool` reads it. It reads the header to
-/// list the chunks, reads it once more, and then reads the header, the words and the header again. Each is a system call,
-/// which no access passes; within one, the order is any.
+/// `omptrace info` reading a running process, as in `trace_format::spool`. It reads the header to list the chunks,
+/// reads it again, and then reads the header, the words and the header again. Each read is a system call, across which
+/// accesses are not reordered; within one, the order is arbitrary.
 fn recycling() {
     struct Shared {
         header: Header,
@@ -93,7 +93,7 @@ fn recycling() {
     }
 
     impl Shared {
-        /// Like [`Chunk::put`]; the other process reads words in whatever state they are.
+        /// Like [`Chunk::put`]; the other process may read words in any state.
         fn record(&self, sequence: u32) {
             let clock = ClockPair { ticks: sequence.into(), ..ClockPair::default() };
             self.header.begin(1, sequence, clock, 0);
@@ -101,7 +101,7 @@ fn recycling() {
             self.header.publish(1);
         }
 
-        /// State, place with clock, and the published length.
+        /// State, stream and sequence number with clock, and the published length.
         fn read(&self) -> (u64, (u32, u64), u64) {
             let word = |index: usize| self.header.0[index].load(Ordering::Relaxed);
             let (published, state) = (word(7), word(1));
@@ -159,7 +159,7 @@ fn hand_over() {
             }
         }
 
-        /// A thread's life; as `Session::renew`.
+        /// A thread's life, like `Session::renew`.
         fn record(&self, stream: u32) {
             let mut old = None;
             for sequence in 0..CHUNKS_OF_A_THREAD {
@@ -201,7 +201,7 @@ fn hand_over() {
         .collect();
     let theirs = Arc::clone(&spool);
     let writer = thread::spawn(move || theirs.drain());
-    // As `Session::end`: the threads' last chunks are still theirs.
+    // Like `Session::end`: the threads' last chunks still belong to them.
     for thread in threads {
         thread.join().expect("no panic");
     }
@@ -217,7 +217,7 @@ fn hand_over() {
     assert_eq!(file, [(0, 0), (0, 1), (1, 0), (1, 1)]);
 }
 
-/// The end does not wait for ever for a thread that is on the cold path.
+/// The end does not wait forever for a thread that is on the cold path.
 fn take_over() {
     let chunk = Arc::new(Chunk::<1>::new());
     let theirs = Arc::clone(&chunk);
@@ -232,7 +232,7 @@ fn take_over() {
     thread.join().expect("no panic");
 }
 
-/// A chunk comes to life while the writer looks for chunks.
+/// A chunk is added while the writer looks for chunks.
 fn growing() {
     struct Shared {
         header: Header,
@@ -252,7 +252,7 @@ fn growing() {
     assert!(shared.queues.is_drained());
 }
 
-/// `omptrace info` on a running process reads the spool first, then the file.
+/// `omptrace info` reads a running process: first the spool, then the file.
 fn written() {
     struct Shared {
         header: Header,
@@ -275,7 +275,7 @@ fn written() {
     writer.join().expect("no panic");
 }
 
-/// A flight recorder: a thread takes the chunk that it keeps for new events, while another one writes what is kept.
+/// A flight recorder: a thread reuses its retained chunk for new events, while another one writes retained chunks.
 fn keeping() {
     struct Shared {
         chunk: Chunk<1>,
@@ -315,12 +315,12 @@ fn keeping() {
     let asked = shared.write_kept();
     thread.join().expect("no panic");
     let at_end = shared.write_kept();
-    // Each comes into the file once, and the newest does.
+    // Each chunk is written once, and the newest is written.
     assert_eq!(asked.max(at_end), Some(2));
     assert_ne!(asked, at_end);
 }
 
-/// The writer's bell and what it is rung for.
+/// The writer's wake-up state, and its work.
 struct Work {
     bell: Bell,
     queue: Queue<u32>,
@@ -345,8 +345,8 @@ impl Work {
         std::iter::from_fn(|| self.queue.pop()).count() as u32
     }
 
-    /// Like `Writer::run`, but for the naps' end: a writer that nobody wakes up sleeps for ever, which loom finds. Ends
-    /// when `enough` is done, or when it is asked to.
+    /// Like `Writer::run`, but without a time limit for sleeping: a writer that is not woken sleeps forever, which loom
+    /// detects. Ends when `enough` is done, or on request.
     fn run(&self, enough: u32) -> u32 {
         let mut done = 0;
         loop {
@@ -376,11 +376,11 @@ fn stop() {
     work.bell.stop();
     writer.thread().unpark();
     let done = writer.join().expect("no panic");
-    // As `Session::end`.
+    // Like `Session::end`.
     assert_eq!(done + work.drain(), 1);
 }
 
-/// The writer's pace, and what the kernel was given last: one call at a time for a thread.
+/// The writer's pace, and what the kernel was told last; calls for a thread are serialized.
 struct Paced {
     pace: Pace,
     ordinary: Mutex<bool>,
@@ -436,12 +436,12 @@ fn hurry_as_another_relaxes() {
 const OFF: u8 = 0;
 const RECORD: u8 = 1;
 
-/// A recorder, as far as others see it.
+/// A recorder, as far as other threads see it.
 struct Recorder {
     limit: Limit,
     busy: Busy,
     link: Link<Recorder>,
-    /// The field that its thread alone uses.
+    /// The field that only its own thread uses.
     state: UnsafeCell<u32>,
 }
 
@@ -458,7 +458,7 @@ struct Process {
     session: UnsafeCell<u32>,
 }
 
-// SAFETY: loom finds every two accesses to a session, or to a recorder's state, that are not ordered.
+// SAFETY: loom detects unordered accesses to a session, or to a recorder's state.
 unsafe impl Sync for Process {}
 // SAFETY: as above; `List` holds pointers.
 unsafe impl Send for Process {}
@@ -487,7 +487,7 @@ impl Process {
         })
     }
 
-    /// The cold path, as `cold::enter`.
+    /// The cold path, like `cold_path::enter`.
     fn enter(&self, recorder: &Recorder) {
         assert!(!recorder.busy.enter());
         recorder.limit.close();
@@ -497,7 +497,7 @@ impl Process {
         recorder.busy.leave(false);
     }
 
-    /// The thread's end, as `cold::leave`.
+    /// The thread's end, like `cold_path::leave`.
     fn leave(&self, recorder: &Recorder) {
         assert!(!recorder.busy.enter());
         recorder.limit.close();
@@ -511,18 +511,18 @@ impl Process {
         assert!(!recorder.busy.enter());
         let records = self.mode.load() != OFF;
         if records {
-            // SAFETY: loom looks whether the end is looking at it.
+            // SAFETY: loom checks that the end does not access it concurrently.
             recorder.state.with_mut(|state| unsafe { *state += 1 });
         }
         recorder.busy.leave(false);
         records
     }
 
-    /// False where nothing is recorded.
+    /// False if nothing is recorded.
     fn use_session(&self) -> bool {
         let records = self.mode.load() == RECORD;
         if records {
-            // SAFETY: loom looks whether the session is being made, or ends.
+            // SAFETY: loom checks that the session is not being created or ended.
             self.session.with(|session| unsafe { *session });
         }
         records
@@ -543,19 +543,19 @@ impl Process {
             thread::yield_now();
         }
         for recorder in self.recorders.iter() {
-            // SAFETY: loom looks whether a thread begins a stream on it.
+            // SAFETY: loom checks that no thread is starting a stream on it.
             recorder.state.with(|state| unsafe { *state });
         }
-        // SAFETY: loom looks whether anybody is still there.
+        // SAFETY: loom checks that no thread uses it.
         self.session.with_mut(|session| unsafe { *session = 2 });
     }
 
-    /// Frees the recorders, when no thread is left.
+    /// Frees the recorders after all threads have ended.
     fn free(&self) {
         let recorders: Vec<_> = self.recorders.iter().collect();
         self.recorders.forget();
         for recorder in recorders {
-            // SAFETY: leaked by `take`, in no list any more, and its thread has ended.
+            // SAFETY: leaked by `take`, no longer in a list, and its thread has ended.
             drop(unsafe { Box::from_raw(std::ptr::from_ref(recorder).cast_mut()) });
         }
     }
@@ -567,7 +567,7 @@ fn beginning() {
     let thread = thread::spawn(move || {
         theirs.enter(theirs.take());
     });
-    // SAFETY: nobody records before the mode says so.
+    // SAFETY: no thread records before the mode is set.
     process.session.with_mut(|session| unsafe { *session = 1 });
     process.set(RECORD);
     thread.join().expect("no panic");
@@ -593,7 +593,7 @@ fn ending_as_threads_come_and_go() {
     });
 }
 
-/// The session ends while another thread is on the cold path, whose recorder may be new.
+/// The session ends while another thread, possibly with a new recorder, is on the cold path.
 fn ends_while(work: fn(&Process, &Recorder)) {
     let process = Process::new(RECORD);
     let theirs = Arc::clone(&process);
@@ -609,7 +609,7 @@ fn ends_while(work: fn(&Process, &Recorder)) {
 fn recorders() {
     fn live(process: &Process) {
         let recorder = process.take();
-        // SAFETY: loom looks whether another thread has the recorder.
+        // SAFETY: loom checks that no other thread has the recorder.
         recorder.state.with_mut(|state| unsafe { *state += 1 });
         recorder.link.give_back();
     }
@@ -630,13 +630,13 @@ fn recorders() {
     process.free();
 }
 
-/// A thread's samples: a ring and its words, as `samples::threads` has them. A sample is one word.
+/// A thread's samples: a ring and its words, like `samples::sampled_threads`. A sample is one word.
 struct Samples {
     ring: Ring,
     words: [UnsafeCell<u64>; 2],
 }
 
-// SAFETY: loom finds every two accesses to a word that are not ordered.
+// SAFETY: loom detects unordered accesses to a word.
 unsafe impl Sync for Samples {}
 
 impl Samples {
@@ -651,12 +651,12 @@ impl Samples {
         })
     }
 
-    /// The handler: false where the sample is lost.
+    /// The handler: false if the sample is lost.
     fn push(&self, value: u64) -> bool {
         let Some(at) = self.ring.room(1, self.words.len()) else {
             return false;
         };
-        // SAFETY: loom looks whether anybody else is there.
+        // SAFETY: loom checks that there is no concurrent access.
         self.words[at % 2].with_mut(|word| unsafe { *word = value });
         self.ring.publish(at + 1);
         true
@@ -676,7 +676,8 @@ impl Samples {
 fn sampling() {
     let samples = Samples::new();
     let theirs = Arc::clone(&samples);
-    // The third sample takes the place of the first if that has been read meanwhile: by a thread that begins later, one switch.
+    // The third sample overwrites the first if that has been read in the meantime. The reader is started second, which
+    // saves one switch.
     let reader = thread::spawn(move || theirs.drain());
     let pushed = (1..=3).filter(|value| samples.push(*value)).count();
     let mut values = reader.join().expect("no panic");

@@ -1,4 +1,4 @@
-//! The tracer's `sync` over loom's types, which can weaken one ordering: see [`crate::check`].
+//! The tracer's `sync` with loom's types, which can weaken one ordering: see [`crate::check`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -9,24 +9,24 @@ pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::{Mutex, atomic};
 
 thread_local! {
-    /// The places in the source that asked for more than [`Ordering::Relaxed`], as `file:line:column`. Loom runs all
+    /// The source locations that requested more than [`Ordering::Relaxed`], as `file:line:column`. Loom runs all
     /// threads of a model on one thread.
     static SITES: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
-    /// The place that gets less than it asks for.
+    /// The location that gets a weaker ordering.
     static WEAKENED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// The places met on this thread.
+/// The locations seen on this thread.
 pub(crate) fn sites() -> BTreeSet<String> {
     SITES.with_borrow(Clone::clone)
 }
 
-/// From now on `site` gets less than it asks for, on this thread.
+/// From now on, `site` gets a weaker ordering on this thread.
 pub(crate) fn weaken(site: String) {
     WEAKENED.set(Some(site));
 }
 
-/// The ordering that the caller gets for `asked`: its own, or, where the caller is weakened, the next weaker one.
+/// The ordering for a request of `asked`: the same or, if the caller's location is weakened, the next weaker one.
 #[track_caller]
 fn granted(asked: Ordering) -> Ordering {
     if asked == Ordering::Relaxed {
@@ -42,7 +42,7 @@ fn granted(asked: Ordering) -> Ordering {
     }
 }
 
-/// `fence` of the standard library.
+/// The standard library's `fence`.
 #[track_caller]
 pub(crate) fn fence(asked: Ordering) {
     match granted(asked) {
@@ -51,7 +51,7 @@ pub(crate) fn fence(asked: Ordering) {
     }
 }
 
-/// `AtomicBool: bool` makes loom's type of that name one that asks [`granted`].
+/// `AtomicBool: bool` wraps loom's type of that name with [`granted`].
 macro_rules! atomics {
     ($($name:ident $(<$t:ident>)?: $value:ty),+ $(,)?) => {$(
         #[derive(Debug)]
@@ -113,7 +113,7 @@ atomics! {
     AtomicPtr<T>: *mut T,
 }
 
-/// `AtomicUsize: usize` gives it what counts.
+/// `AtomicUsize: usize` adds the arithmetic operations.
 macro_rules! counters {
     ($($name:ident: $value:ty),+ $(,)?) => {$(
         #[allow(dead_code, reason = "not every type needs every operation")]
@@ -136,8 +136,8 @@ counters! {
     AtomicUsize: usize,
 }
 
-/// A replacement of crossbeam's queue, which loom cannot look into. What is popped was pushed before; `is_empty` says no
-/// more than its caller's own fences let it. Whoever uses it must know that it was made.
+/// Replaces crossbeam's queue, which loom cannot check. A popped item was pushed before; `is_empty` guarantees no more
+/// than its caller's own fences. Users must be ordered after its creation.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     made: UnsafeCell<bool>,
@@ -146,13 +146,13 @@ pub(crate) struct Queue<T> {
     popped: atomic::AtomicUsize,
 }
 
-// SAFETY: loom finds every two accesses to `made` that are not ordered.
+// SAFETY: loom detects unordered accesses to `made`.
 unsafe impl<T: Send> Sync for Queue<T> {}
 
 impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize) -> Queue<T> {
         let made = UnsafeCell::new(false);
-        // SAFETY: nobody else has it yet.
+        // SAFETY: not shared yet.
         made.with_mut(|made| unsafe { *made = true });
         Queue {
             made,
@@ -184,7 +184,7 @@ impl<T> Queue<T> {
     }
 
     fn assert_made(&self) {
-        // SAFETY: loom finds a use that is not ordered behind `new`.
+        // SAFETY: loom detects a use that is not ordered after `new`.
         assert!(self.made.with(|made| unsafe { *made }));
     }
 }

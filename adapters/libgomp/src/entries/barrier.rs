@@ -1,7 +1,7 @@
-//! Barriers, and what all waits have in common (OpenMP 5.2, 15.3 and 19.5.2.13).
+//! Barriers, and the reports that all waits have in common (OpenMP 5.2, 15.3 and 19.5.2.13).
 //!
-//! GCC calls `GOMP_barrier` for the implicit barriers of static loops, too. Only one that follows a `single` directly
-//! can be distinguished from an explicit one.
+//! GCC calls `GOMP_barrier` for the implicit barriers of static loops, too. Only an implicit barrier directly after a
+//! `single` can be distinguished from an explicit one.
 
 use ompt_sys::*;
 
@@ -9,7 +9,7 @@ use crate::entries::call::Call;
 use crate::model::sync_region::{report_begin, report_end};
 use crate::model::thread::Thread;
 
-/// The state of a thread that waits in a region of that kind.
+/// The state of a thread that waits in a synchronization region of this kind.
 fn waiting(kind: ompt_sync_region_t) -> ompt_state_t {
     match kind {
         ompt_sync_region_barrier_implicit_parallel => ompt_state_wait_barrier_implicit_parallel,
@@ -31,7 +31,7 @@ impl Thread {
         self.state.set(waiting(kind));
     }
 
-    /// Its wait, and the region, end.
+    /// The wait and the region end.
     #[inline(always)]
     pub(crate) fn end_wait(&self, kind: ompt_sync_region_t, call: &Call) {
         let task = self.task();
@@ -40,7 +40,7 @@ impl Thread {
         task.set_enter_frame(core::ptr::null_mut());
     }
 
-    /// Waits as [`Thread::begin_wait`] and [`Thread::end_wait`] report, while `real` runs.
+    /// Calls `real` and reports the wait in it, as [`Thread::begin_wait`] and [`Thread::end_wait`] do.
     #[inline(always)]
     pub(crate) fn wait<T: Copy>(
         &self,
@@ -49,13 +49,13 @@ impl Thread {
         real: unsafe extern "C-unwind" fn() -> T,
     ) -> T {
         self.begin_wait(kind, call);
-        // SAFETY: libgomp's own function, which the program called.
+        // SAFETY: libgomp's own function, called by the program.
         let result = unsafe { real() };
         self.end_wait(kind, call);
         result
     }
 
-    /// The kind of barrier that the program calls.
+    /// The kind of a barrier that the program calls.
     #[inline(always)]
     fn barrier_kind(&self) -> ompt_sync_region_t {
         self.end_single();

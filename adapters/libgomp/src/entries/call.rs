@@ -1,4 +1,4 @@
-//! A call of one of the exported functions: who serves it, and whether a tool observes it.
+//! A call of an exported function: the libgomp that serves it, and whether a tool observes it.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -24,29 +24,29 @@ pub(crate) struct CallSite {
 pub(crate) struct Call {
     /// The libgomp that serves the caller.
     pub(crate) gomp: &'static Libgomp,
-    /// The return address in the program, or what [`code_of`] gives (`codeptr_ra`).
+    /// Return address in the program, or the result of [`code_of`] (`codeptr_ra`).
     pub(crate) code: *const c_void,
     /// The frame address of the exported function.
     pub(crate) frame: *mut c_void,
     is_active: bool,
 }
 
-/// The code address that a region, task or taskloop is reported with: the first one in the function that GCC made of it, as if a call
-/// there returned.
+/// The code address with which a region, task or taskloop is reported: the entry of the function into which GCC
+/// outlined it, plus 1, as for a return address.
 ///
-/// GCC gives the call of libgomp the line of an earlier statement, and calls of several constructs may be one. But that function
-/// begins in the line of the directive, and each construct has its own.
+/// GCC gives the call of libgomp the line of an earlier statement, and may merge the calls of several constructs. But
+/// the outlined function begins in the line of the directive, and each construct has a function of its own.
 pub(crate) fn code_of(function: Outlined) -> *const c_void {
     (function as *const c_void).wrapping_byte_add(1)
 }
 
 impl Call {
-    /// The same call, as the construct is reported that GCC made `function` of.
+    /// The same call with the code address of the construct that GCC outlined into `function`.
     pub(crate) fn of_construct(self, function: Outlined) -> Call {
         Call { code: code_of(function), ..self }
     }
 
-    /// Finds out what serves the caller, and searches for the tool at the first call of the process.
+    /// Determines which libgomp serves the caller, and searches for the tool at the first call of the process.
     #[inline(always)]
     pub(crate) fn enter(site: CallSite) -> Call {
         let (gomp, code) = match serving::of_caller(site.return_address) {
@@ -61,7 +61,7 @@ impl Call {
         self.is_active
     }
 
-    /// The calling thread, which begins where it has not, if a tool observes it.
+    /// The calling thread, if a tool observes the call. Registers the thread if this has not been done.
     #[inline(always)]
     pub(crate) fn observed(&self) -> Option<&'static Thread> {
         if !self.is_active {

@@ -6,7 +6,7 @@ use ompt_sys::*;
 
 use crate::entries::call::Call;
 
-/// The construct that GCC's number says is cancelled.
+/// The construct that is cancelled, by GCC's number.
 fn construct(which: c_int) -> ompt_cancel_flag_t {
     match which {
         which if which & 1 != 0 => ompt_cancel_parallel,

@@ -1,4 +1,4 @@
-//! Dependences, as GCC passes them, and the waits for them (OpenMP 5.2, 15.9; 19.5.2.8).
+//! Task dependences as GCC passes them, and waits for them (OpenMP 5.2, 15.9; 19.5.2.8).
 
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr;
@@ -15,7 +15,7 @@ use crate::which_libgomp::functions;
 use crate::which_libgomp::serving;
 use crate::which_libgomp::serving::Serving;
 
-/// An `omp_depend_t`: an address, and how it is depended on.
+/// An `omp_depend_t`: an address and the kind of dependence.
 #[repr(C)]
 struct DependObject {
     address: *mut c_void,
@@ -33,11 +33,11 @@ fn kind_of_object(kind: usize) -> ompt_dependence_type_t {
     }
 }
 
-/// Reports a task's dependences. GCC lists `[all, out, addresses...]`, or, since GCC 9, `[0, all, out, mutexinoutset,
-/// in, addresses..., depend objects...]`. It does not distinguish `out` from `inout`.
+/// Reports a task's dependences. GCC's list is `[all, out, addresses...]` or, since GCC 9, `[0, all, out,
+/// mutexinoutset, in, addresses..., depend objects...]`. GCC does not distinguish `out` from `inout`.
 ///
 /// # Safety
-/// `list` is one of the two.
+/// `list` has one of these formats.
 pub(crate) unsafe fn report(task: &Task, list: *const *mut c_void) {
     if crate::tool::callbacks::get(ompt_callback_dependences).is_null() {
         return;
@@ -58,7 +58,7 @@ pub(crate) unsafe fn report(task: &Task, list: *const *mut c_void) {
         } else if place < outs + mutexes + ins {
             (address, ompt_dependence_type_in)
         } else {
-            // SAFETY: the rest are depend objects.
+            // SAFETY: the remaining addresses are those of depend objects.
             let object = unsafe { &*address.cast::<DependObject>() };
             (object.address, kind_of_object(object.kind))
         };
@@ -84,20 +84,20 @@ entry! {
     }
 }
 
-/// The flags of a `taskwait` with dependences, which is to a tool a task without code.
+/// The flags of a `taskwait` with dependences, which a tool sees as a task without code.
 const TASKWAIT_FLAGS: ompt_task_flag_t = ompt_task_flag_t(
     ompt_task_explicit.0 | ompt_task_taskwait.0 | ompt_task_undeferred.0 | ompt_task_mergeable.0,
 );
 
-/// Like [`TASKWAIT_FLAGS`], of one that nobody waits for.
+/// Like [`TASKWAIT_FLAGS`], for a `taskwait` with `nowait`.
 const TASKWAIT_NOWAIT_FLAGS: ompt_task_flag_t =
     ompt_task_flag_t(ompt_task_explicit.0 | ompt_task_taskwait.0 | ompt_task_mergeable.0);
 
 impl Thread {
-    /// Reports the task that a `taskwait` with dependences is, which is complete.
+    /// Reports the completed task that represents a `taskwait` with dependences.
     ///
     /// # Safety
-    /// `list` as in [`report`].
+    /// `list` is as in [`report`].
     unsafe fn report_taskwait_task(&self, list: *const *mut c_void, call: &Call) {
         let task = self.tasks.take();
         self.create_task(task, TASKWAIT_FLAGS, true, call.code);
@@ -122,7 +122,7 @@ entry! {
             return unsafe { real(list) };
         };
         thread.begin_wait(ompt_sync_region_taskwait, &call);
-        // SAFETY: the program's own call, with such a list.
+        // SAFETY: the program's own call, with its list of dependences.
         unsafe {
             real(list);
             thread.report_taskwait_task(list, &call);
@@ -131,7 +131,7 @@ entry! {
     }
 }
 
-/// Runs the task that a `taskwait` with `nowait` is, when what it depends on is done.
+/// Runs the task that represents a `taskwait` with `nowait`, when its dependences are fulfilled.
 unsafe extern "C-unwind" fn complete_taskwait(block: *mut c_void) {
     // SAFETY: `GOMP_taskwait_depend_nowait` below passed a reference to a task to libgomp.
     let task = unsafe { block.cast::<&'static Task>().read() };
@@ -147,7 +147,7 @@ unsafe extern "C-unwind" fn complete_taskwait(block: *mut c_void) {
     }
 }
 
-// Since GCC 13. libgomp makes a task of it that does nothing; so the adapter lets it make one that reports its end.
+// Since GCC 13. libgomp creates an empty task for it; the adapter has it create a task that reports its end instead.
 entry! {
     fn GOMP_taskwait_depend_nowait(list: *mut *mut c_void), call => {
         let real = real!(call.gomp, GOMP_taskwait_depend_nowait);
@@ -159,7 +159,7 @@ entry! {
         let mut task = thread.tasks.take();
         encountering.set_enter_frame(call.frame);
         thread.create_task(task, TASKWAIT_NOWAIT_FLAGS, true, call.code);
-        // SAFETY: GCC passes such a list. The task's data is the reference, which libgomp copies.
+        // SAFETY: GCC passes such a list. The task's data are the reference, which libgomp copies.
         unsafe {
             report(task, list);
             let (size, align) = (size_of::<&Task>() as c_long, align_of::<&Task>() as c_long);
@@ -206,7 +206,7 @@ entry! {
 }
 
 impl Thread {
-    /// The thread waits at the end of its task group.
+    /// The thread begins to wait at the end of its task group.
     pub(crate) fn begin_taskgroup_wait(&self, call: &Call) {
         let task = self.task();
         task.set_enter_frame(call.frame);
@@ -222,10 +222,10 @@ impl Thread {
     }
 }
 
-// `ordered` with `doacross`: the functions take as many arguments as the loop has dimensions, and libgomp alone knows
-// how many. So all registers and the stack stay as they are, and the call goes on in libgomp.
+// `ordered` with `doacross`: these functions take as many arguments as the loop nest has dimensions, and only libgomp
+// knows how many. So all registers and the stack stay as they are, and the call continues in libgomp.
 
-/// Reports a doacross dependence, and finds libgomp's function. `which` is a place in the order below.
+/// Reports a doacross dependence and returns libgomp's function. `which` is an index into the list of functions below.
 unsafe extern "C-unwind" fn doacross(return_address: *const c_void, which: usize) -> *const c_void {
     let gomp = match serving::of_caller(return_address) {
         Serving::Libgomp(gomp) => gomp,

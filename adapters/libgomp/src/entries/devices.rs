@@ -1,5 +1,5 @@
-//! Devices of libgomp's plugins (OpenMP 5.2, 19.5.2.19 and 19.5.2.20). A tool learns of a device before the first construct that uses
-//! it. libgomp traces no devices, so there is no lookup function.
+//! Devices of libgomp's plugins (OpenMP 5.2, 19.5.2.19 and 19.5.2.20). A device is reported to the tool before the
+//! first construct that uses it. libgomp cannot trace devices, so there is no lookup function.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::{mem, ptr};
@@ -11,37 +11,37 @@ use crate::fork_lock::ForkLock;
 use crate::tool::state;
 use crate::which_libgomp::loaded_libraries;
 
-/// Devices that the tool knows, one bit each.
+/// The devices that were reported to the tool, one bit each.
 static ANNOUNCED: AtomicU64 = AtomicU64::new(0);
 
-/// How many devices libgomp has; 0 before the first construct for devices.
+/// Number of libgomp's devices; 0 before the first device construct.
 static DEVICES: AtomicI32 = AtomicI32::new(0);
 
-/// How many devices libgomp has, as far as the program made it look. libgomp loads its plugins where it is asked first: a tool's
-/// question shall not do so.
+/// Number of libgomp's devices as far as the program has caused libgomp to determine it. libgomp loads its plugins at
+/// the first query; a query by a tool must not trigger this.
 pub(crate) fn known() -> c_int {
-    // Relaxed: a number alone.
+    // Relaxed: only the number is shared.
     DEVICES.load(Ordering::Relaxed)
 }
 
-/// Keeps the number of devices that libgomp has.
+/// Stores the number of libgomp's devices.
 pub(crate) fn set_known(count: c_int) {
-    // Relaxed: as above.
+    // Relaxed: only the number is shared.
     DEVICES.store(count, Ordering::Relaxed);
 }
 
-/// The names of libgomp's plugins, each with its number of devices, in the order in which they were loaded. libgomp numbers its
-/// devices in this order. Locked while a device is announced, which calls the
-/// tool: it may take long, or fork.
+/// Name and number of devices of each of libgomp's plugins, in the order of loading, by which libgomp numbers its
+/// devices. Locked while a device is reported to the tool, which may take long or fork.
 static PLUGINS: ForkLock<Vec<(&'static CStr, c_int)>> = ForkLock::new(Vec::new());
 
-/// Announces a device to the tool, once. libgomp has loaded its plugins.
+/// Reports a device to the tool, once. libgomp has loaded its plugins by now.
 pub(crate) fn announce(device: c_int) {
     let bit = u32::try_from(device).ok().and_then(|device| 1_u64.checked_shl(device));
     let Some(bit) = bit else {
         return;
     };
-    // Acquire: pairs with the release below, so that the tool knows the device before a thread that finds the bit reports a construct.
+    // Acquire: pairs with the release below, so that the tool knows the device before a thread that sees the bit
+    // reports a construct.
     if ANNOUNCED.load(Ordering::Acquire) & bit != 0 {
         return;
     }
@@ -59,13 +59,13 @@ pub(crate) fn announce(device: c_int) {
         None,
         ptr::null(),
     );
-    // libgomp closes its devices at exit. What is registered after that is called before.
-    // SAFETY: the function stays where it is: nothing unloads a preloaded library.
+    // libgomp closes its devices at exit. Functions that are registered later are called earlier.
+    // SAFETY: the function stays loaded: a preloaded library is never unloaded.
     unsafe { libc::atexit(at_exit) };
     ANNOUNCED.fetch_or(bit, Ordering::Release);
 }
 
-/// This process is a child, in which no device is open.
+/// Called in a forked child, in which no device is open.
 pub(crate) fn forget() {
     ANNOUNCED.store(0, Ordering::Relaxed);
     PLUGINS.leave_to_parent();
@@ -102,15 +102,15 @@ fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&
     })
 }
 
-/// The name of a plugin, and its number of devices (GCC's `libgomp-plugin.h`).
+/// The name of a plugin and its number of devices (GCC's `libgomp-plugin.h`).
 fn plugin(library: Library) -> Option<(&'static CStr, c_int)> {
     type GetName = unsafe extern "C" fn() -> *const c_char;
     type GetNumDevices = unsafe extern "C" fn(c_uint) -> c_int;
     let name = library.function(c"GOMP_OFFLOAD_get_name")?;
     let count = library.function(c"GOMP_OFFLOAD_get_num_devices")?;
-    // libgomp never closes its plugins, so the name stays.
-    // SAFETY: functions of these names have these types. The argument, OpenMP's `requires` clauses, is new in GCC 13, and is
-    // ignored before.
+    // libgomp never closes its plugins, so the name stays valid.
+    // SAFETY: functions with these names have these types. The argument, OpenMP's `requires` clauses, is new in GCC 13
+    // and ignored by earlier versions.
     unsafe {
         let name = mem::transmute::<usize, GetName>(name)();
         let count = mem::transmute::<usize, GetNumDevices>(count)(0);

@@ -1,8 +1,8 @@
-//! Exported functions that know where they were called from.
+//! Exported functions that know where they were called.
 //!
-//! OMPT wants the return address of the program's call (`codeptr_ra`) and the frame that called (`enter_frame`).
-//! Stable Rust has no access to either, so each exported function begins with a few instructions that pass them on.
-//! They are two further arguments where these fit into registers ([`entry!`]). Else all arguments are in memory
+//! OMPT requires the return address of the program's call (`codeptr_ra`) and the caller's frame (`enter_frame`). Stable
+//! Rust has no access to either, so each exported function begins with a few instructions that pass them on: as two
+//! further arguments if these fit into registers ([`entry!`]), otherwise together with all arguments in memory
 //! ([`entry_in_memory!`]).
 
 use core::ffi::c_void;
@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use crate::entries::call::CallSite;
 use crate::which_libgomp::functions::{CopyFunction, Outlined};
 
-/// The instructions that append the call site to the arguments listed, and go on in the function `{}`.
+/// The instructions that append the call site to the given number of arguments and jump to the function `{}`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! append_call_site {
     () => {
@@ -30,7 +30,7 @@ macro_rules! append_call_site {
     };
 }
 
-/// The instructions that append the call site to the arguments listed, and go on in the function `{}`.
+/// The instructions that append the call site to the given number of arguments and jump to the function `{}`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! append_call_site {
     () => {
@@ -50,7 +50,7 @@ macro_rules! append_call_site {
     };
 }
 
-/// The body of an exported function, in a module that gives it a name in stacks and holds `MORE`.
+/// The body of an exported function, in a module that gives the function a name in stack traces and contains `MORE`.
 macro_rules! entry_body {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block $(, $more:item)?) => {
         mod $name {
@@ -71,7 +71,7 @@ macro_rules! entry_body {
     };
 }
 
-/// An exported function of at most four arguments. `CALL` names the [`Call`](call::Call) in the body.
+/// An exported function with at most four arguments. `CALL` is the name of the [`Call`](call::Call) in the body.
 macro_rules! entry {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
         const _: () = {
@@ -87,7 +87,7 @@ macro_rules! entry {
     };
 }
 
-/// The instructions that go on in another runtime's function, where there is one at the begin of `{passed_on}`.
+/// The instructions that jump to another runtime's function, if `{passed_on}` holds its address.
 #[cfg(target_arch = "x86_64")]
 macro_rules! pass_on {
     () => {
@@ -95,7 +95,7 @@ macro_rules! pass_on {
     };
 }
 
-/// The instructions that go on in another runtime's function, where there is one at the begin of `{passed_on}`.
+/// The instructions that jump to another runtime's function, if `{passed_on}` holds its address.
 #[cfg(target_arch = "aarch64")]
 macro_rules! pass_on {
     () => {
@@ -103,8 +103,8 @@ macro_rules! pass_on {
     };
 }
 
-/// Like [`entry!`], for functions of OpenMP's own, which other runtimes define, too. Where such a runtime comes behind this library, it
-/// sees the call as the program made it: it reports the return address itself.
+/// Like [`entry!`], for OpenMP API functions, which other runtimes define, too. If such a runtime follows this library
+/// in the search order, it gets the call as the program made it, because it reports the return address itself.
 macro_rules! entry_of_openmp {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
         const _: () = {
@@ -124,7 +124,7 @@ macro_rules! entry_of_openmp {
     };
 }
 
-/// Defines `PASSED_ON`, where the function `NAME` of this library may go on.
+/// Defines `PASSED_ON`, the address of another runtime's function to which `NAME` jumps, if there is one.
 macro_rules! passed_on {
     ($name:ident) => {
         #[used]
@@ -153,7 +153,7 @@ pub(crate) struct Arguments {
     stack: [u64; 0],
 }
 
-/// Types that the calling conventions pass in one integer register, or in eight bytes of the stack.
+/// Types that the calling conventions pass in one integer register or in eight bytes of the stack.
 ///
 /// # Safety
 /// The value is in the low bytes of the register.
@@ -181,24 +181,24 @@ unsafe impl Argument for Outlined {}
 unsafe impl Argument for Option<CopyFunction> {}
 
 impl Arguments {
-    /// The argument at `place`, counted from 0.
+    /// The argument number `place`, counted from 0.
     ///
     /// # Safety
-    /// The caller passed such an argument there, or what lies there may be read as one.
+    /// The caller passed an argument of this type, or the memory there may be read as one.
     #[inline(always)]
     pub(crate) unsafe fn get<T: Argument>(&self, place: usize) -> T {
         const { assert!(size_of::<T>() <= 8 && cfg!(target_endian = "little")) };
         let word: *const u64 = if place < self.registers.len() {
             &raw const self.registers[place]
         } else {
-            // SAFETY: arguments beyond the registers lie behind each other on the caller's stack, in eight bytes each.
+            // SAFETY: arguments beyond the registers are on the caller's stack, eight bytes each.
             unsafe { self.stack.as_ptr().add(place - self.registers.len()) }
         };
         // SAFETY: by the caller's promise and `Argument`'s.
         unsafe { word.cast::<T>().read() }
     }
 
-    /// Where the call came from.
+    /// The call site.
     pub(crate) fn call_site(&self) -> CallSite {
         CallSite { return_address: self.return_address, frame: self.stack.as_ptr().cast_mut().cast() }
     }
@@ -225,7 +225,7 @@ macro_rules! arguments_in_memory {
     };
 }
 
-/// Like [`entry!`], for functions of any number of arguments.
+/// Like [`entry!`], for functions with any number of arguments.
 macro_rules! entry_in_memory {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
         const _: () = {
@@ -237,7 +237,7 @@ macro_rules! entry_in_memory {
             }
         };
 
-        // As for `entry!`.
+        // A module, as in `entry!`.
         mod $name {
             #[allow(unused_imports, reason = "of what the other functions need")]
             use super::*;
@@ -248,7 +248,7 @@ macro_rules! entry_in_memory {
                 let mut place = 0;
                 $(
                     // SAFETY: callers pass the arguments of libgomp's signature. Old callers of GOMP_task pass fewer;
-                    // what is read instead lies on the caller's stack, and libgomp reads it, too.
+                    // then words of the caller's stack are read, as libgomp does, too.
                     let $argument: $type = unsafe { arguments.get(place) };
                     place += 1;
                 )*

@@ -1,4 +1,4 @@
-//! libgomp's functions as the adapter exports them: each reports its construct, and calls the real one.
+//! libgomp's functions as the adapter exports them: each reports its construct and calls libgomp's function.
 
 #[macro_use]
 pub(crate) mod exported;

@@ -35,7 +35,7 @@ impl Thread {
         self.state.set(state);
     }
 
-    /// The thread does not wait any more.
+    /// The thread stops waiting.
     #[inline(always)]
     fn end_acquire(&self) {
         self.state.set(self.team().working());
@@ -48,7 +48,7 @@ impl Thread {
         report!(ompt_callback_mutex_acquired as ompt_callback_mutex_t, kind, wait_id, code);
     }
 
-    /// The thread has a nestable lock `depth` times.
+    /// The thread has acquired a nestable lock, which it now holds `depth` times.
     fn acquired_nestable(
         &self,
         kind: ompt_mutex_t,
@@ -65,7 +65,7 @@ impl Thread {
     }
 }
 
-/// Nothing of a thread that has not begun: it has acquired nothing that a tool knows of.
+/// Reports a release, unless the thread is not registered: then it has acquired nothing that a tool knows.
 #[inline(always)]
 fn report_released(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, code: *const c_void) {
     if thread::existing().is_none() {
@@ -74,9 +74,9 @@ fn report_released(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, code: *const c_v
     report!(ompt_callback_mutex_released as ompt_callback_mutex_t, kind, wait_id, code);
 }
 
-/// A word whose address identifies a mutex of libgomp's that has no address in the program.
+/// A variable whose address identifies the mutex of unnamed critical regions, which has no address in the program.
 static UNNAMED_CRITICAL: u8 = 0;
-/// Like [`UNNAMED_CRITICAL`], but another address.
+/// Like [`UNNAMED_CRITICAL`], with an address of its own.
 static ATOMIC: u16 = 0;
 
 fn unnamed_critical(_: &Thread) -> ompt_wait_id_t {
@@ -87,7 +87,7 @@ fn atomic(_: &Thread) -> ompt_wait_id_t {
     &raw const ATOMIC as ompt_wait_id_t
 }
 
-/// Ordered regions exclude each other within a team.
+/// Ordered regions exclude each other within a team only.
 fn ordered(thread: &Thread) -> ompt_wait_id_t {
     ptr::from_ref(thread.team()) as ompt_wait_id_t
 }
@@ -128,7 +128,7 @@ regions! {
 }
 
 entry! {
-    // `name` is a word for each name of a critical region in the program.
+    // `name` is the address of a word that the program has for each name of a critical region.
     fn GOMP_critical_name_start(name: *mut *mut c_void), call => {
         let real = real!(call.gomp, GOMP_critical_name_start);
         let Some(thread) = call.observed() else {
@@ -172,16 +172,16 @@ fn report_destroy(call: &Call, kind: ompt_mutex_t, lock: *mut c_void) {
 }
 
 /// How often a nestable lock is held: libgomp's lock is `{ int lock, count; void *owner; }`, or `{ int owner, count; }`
-/// for programs of OpenMP 2.5.
+/// for OpenMP 2.5 programs.
 ///
 /// # Safety
 /// `lock` is a nestable lock that the calling thread holds.
 unsafe fn nesting_depth(lock: *const c_void) -> c_int {
-    // SAFETY: by the caller's promise; the owner alone writes the count.
+    // SAFETY: by the caller's promise; only the owner writes the count.
     unsafe { lock.cast::<c_int>().add(1).read() }
 }
 
-/// The lock routines of C, or of Fortran, which are others in libgomp.
+/// The lock routines for C or for Fortran, for which libgomp has separate functions.
 macro_rules! locks {
     (
         $init:ident, $destroy:ident, $set:ident, $unset:ident, $test:ident,
@@ -189,7 +189,7 @@ macro_rules! locks {
     ) => {
         entry_of_openmp! {
             fn $init(lock: *mut c_void), call => {
-                // SAFETY: the program's own call; so below.
+                // SAFETY: the program's own call; likewise below.
                 unsafe { real!(call.gomp, $init)(lock) };
                 report_init(&call, ompt_mutex_lock, lock);
             }
@@ -263,7 +263,7 @@ macro_rules! locks {
                     return unsafe { real(lock) };
                 };
                 thread.begin_acquire(ompt_mutex_nest_lock, lock as ompt_wait_id_t, ompt_state_wait_lock, call.code);
-                // SAFETY: as above; the thread holds the lock then.
+                // SAFETY: as above; the thread holds the lock after the call.
                 let depth = unsafe {
                     real(lock);
                     nesting_depth(lock)
@@ -296,7 +296,7 @@ macro_rules! locks {
                     // SAFETY: as above.
                     return unsafe { real(lock) };
                 }
-                // SAFETY: as above; the thread holds the lock before.
+                // SAFETY: as above; the thread holds the lock before the call.
                 let depth = unsafe {
                     let depth = nesting_depth(lock);
                     real(lock);

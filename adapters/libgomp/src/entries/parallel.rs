@@ -1,8 +1,8 @@
 //! Parallel regions and leagues of teams on the host (OpenMP 5.2, 10.1 and 10.2; 19.5.2.3, 19.5.2.4, 19.5.2.11).
 //!
-//! libgomp runs [`member`] in place of the region's function on each thread of the team. A worker does not come back
-//! from the region's last barrier before its next region begins. So the ends of its wait and of its implicit task are
-//! reported late, as LLVM's runtime reports them, too.
+//! libgomp runs [`member`] instead of the region's function on each thread of the team. A worker returns from the
+//! region's last barrier only when its next region begins. So the ends of the wait and of the implicit task are
+//! reported late, as LLVM's runtime does, too.
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::ptr;
@@ -22,7 +22,7 @@ use crate::which_libgomp::functions::{Libgomp, Outlined};
 const REGION_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_team.0) as c_int;
 const LEAGUE_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_league.0) as c_int;
 
-/// Begins a region that the thread leads.
+/// Begins a region of which the thread is the primary thread.
 fn begin(
     thread: &Thread,
     call: &Call,
@@ -60,13 +60,13 @@ fn begin(
     team
 }
 
-/// What [`member`] is given of a team that is complete.
+/// The argument of [`member`]: a team that is set up completely.
 fn argument(team: &'static Team) -> *mut c_void {
     sanitizer::release(team);
     ptr::from_ref(team).cast_mut().cast()
 }
 
-/// Ends a region: its leader is back from the last barrier.
+/// Ends a region after its primary thread has returned from the last barrier.
 fn end(thread: &Thread, team: &'static Team) {
     let code = team.code.get();
     sanitizer::acquire(team);
@@ -148,7 +148,7 @@ fn begin_implicit_task(thread: &Thread, team: &'static Team, gomp: &'static Libg
     task
 }
 
-/// The calling thread comes to the last barrier of its region.
+/// The calling thread arrives at the last barrier of its region.
 fn begin_last_barrier(thread: &Thread, team: &Team) {
     thread.end_open_work();
     let task = thread.task();
@@ -158,7 +158,7 @@ fn begin_last_barrier(thread: &Thread, team: &Team) {
     sanitizer::release(team);
 }
 
-/// Runs a region's function, on a thread of its team. `team` is the [`Team`].
+/// Runs a region's function on a thread of its team. `team` points to the [`Team`].
 unsafe extern "C-unwind" fn member(team: *mut c_void) {
     // SAFETY: the entry points below pass a team that lives at least as long as the region.
     let team: &'static Team = unsafe { &*team.cast() };
@@ -190,7 +190,7 @@ unsafe extern "C-unwind" fn member(team: *mut c_void) {
     thread.function.set(outer);
     begin_last_barrier(thread, team);
     if state::has_exact_ends() {
-        // SAFETY: all members come here, since regions cannot be cancelled then.
+        // SAFETY: all members arrive here, since regions cannot be cancelled in this case.
         unsafe { real!(gomp, GOMP_barrier)() };
         sync_region::report_end(
             ompt_sync_region_barrier_implicit_parallel,
@@ -209,7 +209,8 @@ unsafe extern "C-unwind" fn member(team: *mut c_void) {
     }
 }
 
-/// Runs the real function of a region between its begin and its end. `$work` is what the region consists of.
+/// Calls libgomp's function for a region between the reports of its begin and end. `$work` is the worksharing construct
+/// that the region consists of.
 macro_rules! region {
     ($call:ident, $name:ident, $function:ident, $data:ident, $threads:ident, $work:expr $(, $rest:expr)*) => {{
         let real = real!($call.gomp, $name);
@@ -239,7 +240,7 @@ entry! {
             return unsafe { real(function, data, threads, flags) };
         };
         let team = begin(thread, &call, function, data, threads, None);
-        // SAFETY: the first word of the data points to the reductions, and libgomp reads it as that of the team.
+        // SAFETY: the first word of the data points to the reductions. libgomp reads it from the team instead.
         team.reductions.set(unsafe { data.cast::<*mut c_void>().read() });
         // SAFETY: the program's own call, with a function of the same type.
         let threads = unsafe { real(member, argument(team), threads, flags) };
@@ -248,7 +249,7 @@ entry! {
     }
 }
 
-/// Regions that are one loop: `NAME: kind of schedule`, and whether a chunk size follows the step.
+/// Regions that consist of one loop: `NAME: kind of schedule`, and whether a chunk size follows the step.
 macro_rules! parallel_loops {
     ($($name:ident: $kind:expr $(, $chunk:ident)?;)*) => {$(
         entry_in_memory! {
@@ -278,9 +279,9 @@ entry_in_memory! {
     }
 }
 
-// GCC before 4.9: the leader calls the function itself, between GOMP_parallel_start and GOMP_parallel_end.
+// For GCC before 4.9: the primary thread calls the function itself, between GOMP_parallel_start and GOMP_parallel_end.
 
-/// Begins a region whose leader goes on in the program.
+/// Begins a region whose primary thread continues in the program.
 macro_rules! start_region {
     ($call:ident, $name:ident, $function:ident, $data:ident, $threads:ident, $work:expr $(, $rest:expr)*) => {{
         let real = real!($call.gomp, $name);
@@ -340,7 +341,7 @@ entry! {
         };
         begin_last_barrier(thread, team);
         if state::has_exact_ends() {
-            // SAFETY: the other members come to the same barrier in `member`.
+            // SAFETY: the other members arrive at the same barrier in `member`.
             unsafe { real!(call.gomp, GOMP_barrier)() };
         }
         // SAFETY: the program's own call.
@@ -349,7 +350,7 @@ entry! {
     }
 }
 
-/// Runs the function of a league, once for each team, one after another on the calling thread.
+/// Runs the function of a league once for each team, one after another on the calling thread.
 unsafe extern "C-unwind" fn initial_team(league: *mut c_void) {
     // SAFETY: `GOMP_teams_reg` passes a team that lives at least as long as the league.
     let league: &'static Team = unsafe { &*league.cast() };
@@ -382,7 +383,7 @@ unsafe extern "C-unwind" fn initial_team(league: *mut c_void) {
     thread.tasks.give_back(task);
 }
 
-/// How many teams libgomp makes where neither the program nor the environment says.
+/// The number of teams that libgomp creates if neither the program nor the environment gives one.
 const DEFAULT_TEAMS: c_uint = 3;
 
 entry_in_memory! {

@@ -1,4 +1,5 @@
-//! Device constructs as the host sees them (OpenMP 5.2, 13; 19.5.2.26). Kernels and data operations stay within libgomp.
+//! Device constructs as the host sees them (OpenMP 5.2, 13; 19.5.2.26). Kernels and data operations are internal to
+//! libgomp.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
@@ -20,7 +21,8 @@ mod flag {
 /// GCC's number of the default device.
 const DEFAULT_DEVICE: c_int = -1;
 
-/// The device's number in OpenMP, which the tool knows from now on; the host's where libgomp runs the construct there.
+/// The device's OpenMP number, after the device was reported to the tool; the host's number if libgomp runs the
+/// construct on the host.
 fn number(gomp: &Libgomp, device: c_int) -> c_int {
     // SAFETY: libgomp's functions, without arguments.
     let (count, default) =
@@ -42,7 +44,7 @@ fn kind(kind: ompt_target_t, flags: c_uint) -> ompt_target_t {
 }
 
 impl Thread {
-    /// Reports a construct around `construct`, which calls libgomp.
+    /// Reports a device construct around `construct`, which calls libgomp.
     fn target(&self, call: &Call, kind: ompt_target_t, device: c_int, construct: impl FnOnce()) {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let device = number(call.gomp, device);
@@ -84,7 +86,7 @@ impl Thread {
     }
 }
 
-/// `NAME(arguments behind the device): kind`, by the construct's flags where it has any.
+/// `NAME(arguments after the device): kind`. The kind depends on the construct's flags, if it has flags.
 macro_rules! constructs {
     ($(fn $name:ident(device $(, $argument:ident: $type:ty)*): $kind:expr;)*) => {$(
         entry_in_memory! {

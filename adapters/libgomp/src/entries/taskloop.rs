@@ -1,7 +1,7 @@
 //! Taskloops (OpenMP 5.2, 12.6; 19.5.2.5 to 19.5.2.7).
 //!
-//! libgomp creates the tasks of a taskloop within one call, so they are reported before it. Which chunk runs as which
-//! of them is decided when it begins.
+//! libgomp creates all tasks of a taskloop within one call, so the tasks are reported before the call. When a chunk
+//! begins, it is assigned to one of these tasks.
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::ptr;
@@ -17,7 +17,8 @@ use crate::model::{Task, Work};
 use crate::sanitizer;
 use crate::which_libgomp::functions::{CopyFunction, Libgomp, Outlined};
 
-/// How many tasks libgomp makes of `trips` iterations, by the clauses `grainsize` and `num_tasks` (OpenMP 5.2, 12.6).
+/// The number of tasks that libgomp creates for `trips` iterations, by the clauses `grainsize` and `num_tasks` (OpenMP
+/// 5.2, 12.6).
 fn task_count(gomp: &Libgomp, trips: u64, flags: c_uint, number: u64) -> u64 {
     if flags & flag::GRAINSIZE != 0 {
         let grain = number.max(1);
@@ -31,9 +32,10 @@ fn task_count(gomp: &Libgomp, trips: u64, flags: c_uint, number: u64) -> u64 {
     tasks.min(trips)
 }
 
-/// Runs a chunk in place of the taskloop's function. `block` is a [`Header`], and the data where they were copied.
+/// Runs a chunk instead of the taskloop's function. `block` is a [`Header`], followed by the data if they were copied.
 unsafe extern "C-unwind" fn run(block: *mut c_void) {
-    // SAFETY: `GOMP_taskloop` passed such a block to libgomp, whose header names a taskloop that waits for this chunk.
+    // SAFETY: `GOMP_taskloop` passed such a block to libgomp, and its header names a taskloop that waits for this
+    // chunk.
     let (header, taskloop) = unsafe {
         let header = block.cast::<Header>().read();
         (header, &*header.taskloop)
@@ -52,7 +54,7 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         task
     };
     let [first, end, _] = header.words;
-    // SAFETY: libgomp wrote the chunk into the header; the function reads it in the first words of the data.
+    // SAFETY: libgomp wrote the chunk's bounds into the header; the function reads them in the first words of the data.
     unsafe {
         let data = header.data(block);
         data.cast::<*mut c_void>().write(first);
@@ -79,8 +81,8 @@ macro_rules! taskloops {
                 let call = call.of_construct(function);
                 let task = thread.task();
                 let has_group = $flags & flag::NOGROUP == 0;
-                // A task group of our own separates creation from the wait for the tasks. With reductions
-                // libgomp needs its own.
+                // A task group of the adapter's own separates creation from the wait for the tasks. With reductions,
+                // libgomp needs its own group.
                 let has_own_group = has_group && $flags & flag::REDUCTION == 0;
                 task.set_enter_frame(call.frame);
                 if has_group {
@@ -110,7 +112,7 @@ macro_rules! taskloops {
                     begun: AtomicUsize::new(0),
                     users: AtomicUsize::new(count + 1),
                 }));
-                // SAFETY: this call needs it until it releases it.
+                // SAFETY: the taskloop stays until this call releases it.
                 sanitizer::release(unsafe { &*taskloop });
                 let (header_size, align) = layout(align);
                 let size = size.max(0) as usize;
@@ -126,11 +128,12 @@ macro_rules! taskloops {
                 };
                 if $flags & flag::REDUCTION != 0 {
                     thread.note_artificial_team();
-                    // SAFETY: the data's third word names the reductions.
+                    // SAFETY: the third word of the data names the reductions.
                     header.words[2] = unsafe { data.cast::<*mut c_void>().add(2).read() };
                 }
                 let real_flags = if has_own_group { $flags | flag::NOGROUP } else { $flags };
-                // SAFETY: the program's own call, with a function of the same type and data that hold the program's.
+                // SAFETY: the program's own call, with a function of the same type and data that contain the program's
+                // data.
                 let create = |block: *mut c_void, copy: Option<CopyFunction>| unsafe {
                     real(run, block, copy, (header_size + size) as c_long, align as c_long, real_flags, number, priority, $first, $end, $step);
                 };
@@ -138,28 +141,28 @@ macro_rules! taskloops {
                     header.original = data;
                     create((&raw mut header).cast(), Some(copy));
                 } else {
-                    // SAFETY: the program's data have that size.
+                    // SAFETY: the program's data have this size.
                     unsafe { with_block(&header, align, data, size, |block| create(block, None)) };
                 }
                 report!(ompt_callback_work as ompt_callback_work_t, work.kind, ompt_scope_end, task.parallel_data(), task.data(), trips, call.code);
                 if has_group {
                     thread.begin_taskgroup_wait(&call);
                     if has_own_group {
-                        // SAFETY: ends the group begun above.
+                        // SAFETY: ends the group that was begun above.
                         unsafe { real!(call.gomp, GOMP_taskgroup_end)() };
                     }
                     thread.end_wait(ompt_sync_region_taskgroup, &call);
-                    // SAFETY: this call is still counted.
+                    // SAFETY: this call still has its reference.
                     let loop_ = unsafe { &*taskloop };
-                    // Chunks that were cancelled never begin.
+                    // Cancelled chunks never begin.
                     let begun = loop_.begun.load(Ordering::Relaxed).min(loop_.tasks.len());
                     for task in &loop_.tasks[begun..] {
                         thread.release(task);
-                        // SAFETY: the chunk was counted, and does not come any more.
+                        // SAFETY: the chunk had a reference and will not run any more.
                         unsafe { Taskloop::release(taskloop) };
                     }
                 }
-                // SAFETY: this call was counted.
+                // SAFETY: this call had a reference.
                 unsafe { Taskloop::release(taskloop) };
                 task.set_enter_frame(ptr::null_mut());
             }

@@ -1,11 +1,12 @@
 //! The functions that set internal control variables (OpenMP 5.2, 18.2.1 to 18.2.15).
 //!
-//! No event belongs to them. But one may be the program's first use of OpenMP: the tool is searched for then, and the
-//! calling thread begins, as on LLVM's runtime. A tool within the program may ask for its thread's data from there on.
+//! They cause no events. But such a call may be the program's first use of OpenMP. The adapter then searches for the
+//! tool and registers the calling thread, as LLVM's runtime does. A tool within the program may query its thread's data
+//! from then on.
 
 use core::ffi::c_int;
 
-/// Functions that pass on what they are called with.
+/// Functions that only pass on their arguments.
 macro_rules! setters {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
         entry_of_openmp! {
@@ -18,7 +19,7 @@ macro_rules! setters {
     )*};
 }
 
-// Fortran passes addresses: of default integers, and, as `_8_`, of those of eight bytes.
+// Fortran passes addresses: of default integers, or of eight-byte integers for names that end with `_8_`.
 setters! {
     omp_set_num_threads(threads: c_int);
     omp_set_num_threads_(threads: *const i32);

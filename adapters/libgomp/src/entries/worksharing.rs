@@ -1,6 +1,6 @@
 //! Worksharing regions: loops, sections, `single`, `scope` (OpenMP 5.2, 11; 19.5.2.5 and 19.5.2.6).
 //!
-//! Loops with a static schedule are inlined by GCC and not seen.
+//! GCC inlines loops with a static schedule, so the adapter does not see them.
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::ptr;
@@ -11,7 +11,7 @@ use crate::model::thread::Thread;
 use crate::model::{WithReductions, Work};
 use crate::which_libgomp::functions::Libgomp;
 
-/// How many iterations a loop of signed numbers has; it ends before `end`.
+/// The number of iterations of a loop of signed numbers; `end` is exclusive.
 pub(crate) fn trip_count(first: i64, end: i64, step: i64) -> u64 {
     let (distance, step) = match step {
         0 => return 0,
@@ -22,7 +22,7 @@ pub(crate) fn trip_count(first: i64, end: i64, step: i64) -> u64 {
     distance.div_ceil(step)
 }
 
-/// Like [`trip_count`], of unsigned numbers. Where `up` is false, `step` is the two's complement of a negative number.
+/// Like [`trip_count`], for unsigned numbers. If `up` is false, `step` is the two's complement of a negative number.
 pub(crate) fn unsigned_trip_count(up: bool, first: u64, end: u64, step: u64) -> u64 {
     let (distance, step) = match up {
         true if first < end => (end - first, step),
@@ -32,7 +32,7 @@ pub(crate) fn unsigned_trip_count(up: bool, first: u64, end: u64, step: u64) -> 
     if step == 0 { 0 } else { distance.div_ceil(step) }
 }
 
-/// A step that may divide.
+/// The step, or 1 for 0: it is used as a divisor.
 fn not_zero(step: i64) -> i64 {
     if step == 0 { 1 } else { step }
 }
@@ -50,7 +50,7 @@ fn unsigned(kind: ompt_work_t, up: bool, first: u64, end: u64, step: u64) -> Wor
     }
 }
 
-/// A loop whose iterations are numbered from 0 already.
+/// A loop whose iterations are already numbered from 0.
 fn numbered(kind: ompt_work_t, count: u64) -> Work {
     Work { kind, count, first: 0, step: 1 }
 }
@@ -71,7 +71,7 @@ pub(crate) fn is_guided(_: &Libgomp) -> ompt_work_t {
     ompt_work_loop_guided
 }
 
-/// The schedule of `schedule(runtime)`.
+/// The schedule that `schedule(runtime)` selects.
 pub(crate) fn of_environment(gomp: &Libgomp) -> ompt_work_t {
     let (mut kind, mut chunk): (c_int, c_int) = (0, 0);
     // SAFETY: libgomp's function writes two numbers.
@@ -84,7 +84,7 @@ pub(crate) fn of_environment(gomp: &Libgomp) -> ompt_work_t {
     }
 }
 
-/// The schedule that GCC passes as a number: 0 is that of the environment.
+/// The schedule that GCC passes as a number; 0 means that of `schedule(runtime)`.
 fn by_number(gomp: &Libgomp, schedule: c_long) -> ompt_work_t {
     match schedule & 0x7fff_ffff {
         1 => ompt_work_loop_static,
@@ -107,7 +107,7 @@ impl Thread {
         self.report_work(work.kind, ompt_scope_begin, work.count, code);
     }
 
-    /// It leaves the region.
+    /// The task leaves the worksharing region.
     #[inline(always)]
     pub(crate) fn end_work(&self, code: *const c_void) {
         self.end_single();
@@ -136,7 +136,7 @@ impl Thread {
         );
     }
 
-    /// The thread left its `single` at the latest now: libgomp is not called at its end.
+    /// The thread has left its `single` by now: libgomp is not called at the end of a `single`.
     #[inline(always)]
     pub(crate) fn end_single(&self) {
         if let Some(code) = self.task().single.take() {
@@ -144,7 +144,7 @@ impl Thread {
         }
     }
 
-    /// Ends what a region that was cancelled left open.
+    /// Ends the worksharing regions that a cancelled region left open.
     pub(crate) fn end_open_work(&self) {
         self.end_single();
         let task = self.task();
@@ -164,7 +164,7 @@ impl Thread {
         );
     }
 
-    /// Reports the chunk from `first` to before `end`, of a loop or taskloop.
+    /// Reports the chunk from `first` to `end` (exclusive) of a loop or taskloop.
     #[inline(always)]
     pub(crate) fn report_chunk(&self, kind: ompt_dispatch_t, work: Work, first: i64, end: i64) {
         let distance = |from: i64, to: i64| {
@@ -180,10 +180,10 @@ impl Thread {
         self.report_dispatch(kind, ompt_data_t { ptr: (&raw mut chunk).cast() });
     }
 
-    /// Reports the loop's next chunk, which libgomp wrote to `first` and `end`; `more`: there is one.
+    /// Reports the loop's next chunk, which libgomp wrote to `first` and `end`, if `more` says that there is one.
     ///
     /// # Safety
-    /// Both are NULL, or libgomp wrote them.
+    /// Both pointers are NULL, or libgomp wrote to them.
     #[inline(always)]
     unsafe fn next_chunk(&self, more: bool, first: *const i64, end: *const i64) -> bool {
         if more && !first.is_null() && !crate::tool::callbacks::get(ompt_callback_dispatch).is_null() {
@@ -219,7 +219,8 @@ macro_rules! loop_starts {
                     return unsafe { real(up, first, end, step $(, $chunk)?, from, to) };
                 };
                 thread.begin_work(unsigned($kind(call.gomp), up, first, end, step), call.code);
-                // SAFETY: the program's own call; libgomp writes the first chunk. Differences are the same of signed numbers.
+                // SAFETY: the program's own call; libgomp writes the first chunk. Differences are the same as for
+                // signed numbers.
                 unsafe { thread.next_chunk(real(up, first, end, step $(, $chunk)?, from, to), from.cast(), to.cast()) }
             }
         }
@@ -284,7 +285,7 @@ loop_nexts! {
     GOMP_loop_ull_ordered_runtime_next: u64;
 }
 
-/// Loops whose schedule is a number, with task reductions or memory for `lastprivate(conditional:)`.
+/// Loops whose schedule is passed as a number, with task reductions or memory for `lastprivate(conditional:)`.
 macro_rules! general_loop_starts {
     ($($name:ident, $unsigned_name:ident;)*) => {$(
         entry_in_memory! {
@@ -322,7 +323,7 @@ general_loop_starts! {
 }
 
 impl Thread {
-    /// The region that begins has task reductions, unless `reductions` is NULL.
+    /// The region that begins has task reductions if `reductions` is not NULL.
     fn begin_reductions(&self, reductions: *const usize) {
         if !reductions.is_null() {
             self.note_artificial_team();
@@ -331,7 +332,7 @@ impl Thread {
     }
 }
 
-/// Loops with `ordered(n)`: the counts of iterations of the nested loops, and whether a chunk size follows.
+/// Loops with `ordered(n)`: they pass the iteration counts of the nested loops; a chunk size follows for some.
 macro_rules! doacross_starts {
     ($($name:ident: $type:ty, $kind:expr $(, $chunk:ident)?;)*) => {$(
         entry_in_memory! {
@@ -387,7 +388,7 @@ general_doacross_starts! {
     GOMP_loop_ull_doacross_start: u64;
 }
 
-/// The ends of loops and sections: with a barrier, with one that may be cancelled, without.
+/// The ends of loops and sections: with a barrier, with a cancellable barrier, and without a barrier.
 macro_rules! ends {
     ($($end:ident, $end_cancel:ident, $end_nowait:ident;)*) => {$(
         entry! {
@@ -430,7 +431,7 @@ ends! {
 }
 
 impl Thread {
-    /// Reports the section that libgomp gave out; 0: there are no more.
+    /// Reports the section that libgomp assigned; 0 means that no section is left.
     fn next_section(&self, section: c_uint, code: *const c_void) -> c_uint {
         if section != 0 {
             self.report_dispatch(ompt_dispatch_section, ompt_data_t { ptr: code.cast_mut() });
@@ -478,7 +479,7 @@ entry! {
 }
 
 impl Thread {
-    /// The thread executes a `single` region, or leaves it to another.
+    /// The thread executes a `single` region, or skips it because another thread executes it.
     fn begin_single(&self, executes: bool, code: *const c_void) {
         let task = self.task();
         task.after_single.set(true);
@@ -518,7 +519,7 @@ entry! {
         let (task, team) = (thread.task(), thread.team());
         let number = task.copies.get();
         task.copies.set(number.wrapping_add(1));
-        // Threads that do not execute the region wait in the call.
+        // Threads that do not execute the region wait within the call.
         if team.is_region.get() && team.copies.are_of_another(number) {
             thread.begin_single(false, call.code);
             return thread.wait(ompt_sync_region_barrier_implementation, &call, real);
@@ -551,7 +552,7 @@ entry! {
 }
 
 entry! {
-    // GCC calls it for scopes with task reductions only.
+    // GCC calls it only for scopes with task reductions.
     fn GOMP_scope_start(reductions: *mut usize), call => {
         if let Some(thread) = call.observed() {
             thread.end_single();
@@ -565,7 +566,7 @@ entry! {
 }
 
 entry! {
-    // The end of every worksharing region and scope with task reductions: it waits for the tasks and for the team.
+    // The end of every worksharing region and scope with task reductions: waits for the tasks and for the team.
     fn GOMP_workshare_task_reduction_unregister(cancelled: bool), call => {
         let real = real!(call.gomp, GOMP_workshare_task_reduction_unregister);
         let Some(thread) = call.observed() else {

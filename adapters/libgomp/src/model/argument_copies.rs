@@ -1,30 +1,30 @@
-//! Who executes the `single` regions of a team that copy private variables to the others (OpenMP 5.2, 5.7.2).
+//! Which thread executes each `single` region with `copyprivate` of a team (OpenMP 5.2, 5.7.2).
 //!
-//! libgomp makes all others wait within the call that says who executes. To report their waits at the begin, one must know before the
-//! call that another thread executes.
+//! In libgomp, all other threads wait within the call that selects the executing thread. To report the begins of their
+//! waits, the adapter must know before the call that another thread executes the region.
 //!
 //! ```text
 //! first to claim:  claim --> libgomp's call, which returns --> begin
 //! others:          claim --> until begin, a moment at most --> libgomp's call, which waits
 //! ```
 //!
-//! libgomp alone decides. Where the first is held up for longer, another one may execute the region, and begins it. Nobody ever waits
-//! for the first: then no wait is reported.
+//! Only libgomp decides. If the first thread is delayed, another thread may execute the region and call `begin`. No
+//! thread waits for the first one for long: then its wait is not reported.
 
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// How often a thread looks again: for a microsecond or two.
+/// How often a thread polls: one or two microseconds.
 const MAX_LOOKS: u32 = 64;
 
-/// The regions of a team, by number: all threads of a team come to them in the same order.
+/// The regions of a team by number: all threads of a team encounter them in the same order.
 ///
-/// All orderings are relaxed: both words only grow, and nothing else is read because of one.
+/// All orderings are relaxed: both words only grow, and no other data depend on them.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// How many regions threads have come to.
+    /// The number of regions that some thread has reached.
     claimed: AtomicU32,
-    /// Of how many it is known that a thread executes them.
+    /// The number of regions of which the executing thread is known.
     begun: AtomicU32,
 }
 
@@ -33,13 +33,13 @@ impl Copies {
         Copies { claimed: AtomicU32::new(0), begun: AtomicU32::new(0) }
     }
 
-    /// The team is formed anew. No other thread knows it yet.
+    /// The team is reused for a new region. No other thread knows it yet.
     pub(crate) fn reset(&self) {
         self.claimed.store(0, Ordering::Relaxed);
         self.begun.store(0, Ordering::Relaxed);
     }
 
-    /// A thread comes to region `number`. True if another one executes it; false if that is not known.
+    /// A thread reaches region `number`. True if another thread executes it; false if that is not known.
     pub(crate) fn are_of_another(&self, number: u32) -> bool {
         let (claimed, relaxed) = (&self.claimed, Ordering::Relaxed);
         let is_first = claimed.compare_exchange(number, number.wrapping_add(1), relaxed, relaxed);
@@ -83,7 +83,7 @@ mod tests {
         assert!(!copies.are_of_another(0));
     }
 
-    /// Whoever is said to be another than the executor is, whatever order threads come in.
+    /// If the adapter says that another thread executes the region, this is true, whatever the order of the threads.
     #[test]
     fn no_executor_is_taken_for_another() {
         const REGIONS: u32 = 2_000;
@@ -95,7 +95,7 @@ mod tests {
                 scope.spawn(|| {
                     for number in 0..REGIONS {
                         let is_other = copies.are_of_another(number);
-                        // As libgomp decides.
+                        // libgomp's decision.
                         let executes = !executed[number as usize].swap(true, Ordering::Relaxed);
                         assert!(!(is_other && executes), "region {number}");
                         if executes {

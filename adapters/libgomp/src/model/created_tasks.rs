@@ -1,4 +1,4 @@
-//! The tasks of a team that may be discarded by a cancellation: those that were created and have not run.
+//! The tasks of a team that a cancellation may discard: those that were created and have not run.
 
 use core::ptr;
 use std::sync::atomic::Ordering;
@@ -7,11 +7,11 @@ use super::{Created, MIN_TASKS, Task};
 use crate::model::thread::Thread;
 
 impl Created {
-    /// Adds a task, and holds it.
+    /// Adds a task and a reference to it.
     pub(crate) fn add(&self, thread: &Thread, task: &'static Task) {
         task.hold();
         self.push(task);
-        // Relaxed: it is about how much memory is held, not about what is in it.
+        // Relaxed: the count limits the memory use and guards no data.
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         if count >= self.limit.load(Ordering::Relaxed) {
             self.leave_out_those_that_ran(thread);
@@ -35,11 +35,11 @@ impl Created {
         }
     }
 
-    /// Takes all tasks out and gives each to `with`, with what the list held of it.
+    /// Removes all tasks and passes each to `with`, which takes over the list's reference.
     pub(crate) fn take(&self, mut with: impl FnMut(&'static Task)) {
         // Acquire: pairs with the release in `push`.
         let mut list = self.list.swap(ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: NULL, or a task that `push` put into the list, and that `add` holds.
+        // SAFETY: NULL, or a task that `push` put into the list and to which `add` holds a reference.
         while let Some(task) = unsafe { list.as_ref() } {
             list = task.sibling.get();
             with(task);
@@ -59,7 +59,7 @@ impl Created {
             }
         });
         self.count.fetch_add(kept, Ordering::Relaxed);
-        // Twice as many: each task is looked at twice on average, however many wait.
+        // Twice as many, so that each task is visited twice on average, whatever the number of waiting tasks.
         self.limit.store(MIN_TASKS.max(2 * kept), Ordering::Relaxed);
     }
 }

@@ -25,25 +25,25 @@ use crate::which_libgomp::functions::{Libgomp, Outlined};
 #[derive(Clone, Copy)]
 pub(crate) struct Work {
     pub(crate) kind: ompt_work_t,
-    /// How many iterations or sections.
+    /// Number of iterations or sections.
     pub(crate) count: u64,
-    /// The first iteration's value of the loop variable.
+    /// Value of the loop variable in the first iteration.
     pub(crate) first: i64,
-    /// From one iteration's value to the next's; never 0.
+    /// Difference of the loop variable between consecutive iterations; never 0.
     pub(crate) step: i64,
 }
 
-/// The flags for [`Task::set_enter_frame`]: the runtime's frame, by its canonical address.
+/// The flags for [`Task::set_enter_frame`]: the runtime's frame, given by its canonical frame address.
 const ENTER_FLAGS: c_int = (ompt_frame_runtime.0 | ompt_frame_cfa.0) as c_int;
-/// The flags for [`Task::set_exit_frame`]: the runtime's frame, by an address within it.
+/// The flags for [`Task::set_exit_frame`]: the runtime's frame, given by an address within it.
 const EXIT_FLAGS: c_int = (ompt_frame_runtime.0 | ompt_frame_stackaddress.0) as c_int;
 
 /// A team of threads, or a league of teams.
 ///
-/// Only the thread that leads it writes it, before libgomp wakes others.
+/// Only its primary thread writes to it, before libgomp wakes the others.
 #[repr(C)]
 pub(crate) struct Team {
-    /// The first word, since `GOMP_parallel_reductions` reads it as that of the region's data.
+    /// The first word, because `GOMP_parallel_reductions` reads it as the first word of the region's data.
     pub(crate) reductions: Cell<*mut c_void>,
     pub(crate) function: Cell<Option<Outlined>>,
     pub(crate) argument: Cell<*mut c_void>,
@@ -53,23 +53,23 @@ pub(crate) struct Team {
     pub(crate) encountering: Cell<Option<&'static Task>>,
     pub(crate) code: Cell<*const c_void>,
     pub(crate) requested: Cell<c_uint>,
-    /// How many threads there are, which is only known within the region. Every member stores the same number.
+    /// The number of threads, which is known only within the region. Every member stores the same number.
     pub(crate) size: AtomicI32,
     /// The worksharing construct that the region consists of.
     pub(crate) work: Cell<Option<Work>>,
-    /// The leader calls the function itself, as code of GCC before 4.9 does.
+    /// The primary thread calls the region's function itself, as code of GCC before 4.9 does.
     pub(crate) leader_calls: Cell<bool>,
-    /// Where tasks may be discarded by cancellation.
+    /// The tasks that a cancellation may discard.
     pub(crate) created: Created,
-    /// It is that of a parallel region: not the one outside of all, nor a league.
+    /// The team belongs to a parallel region: it is neither the initial team nor a league.
     pub(crate) is_region: Cell<bool>,
-    /// How many teams of a league have begun.
+    /// The number of teams of a league that have begun.
     pub(crate) begun: Cell<c_uint>,
     pub(crate) copies: Copies,
     next: Cell<Option<&'static Team>>,
 }
 
-// SAFETY: see the type: what is not atomic is written before other threads learn of the team.
+// SAFETY: see the type: fields that are not atomic are written before other threads know the team.
 unsafe impl Sync for Team {}
 
 static FREE_TEAMS: Mutex<Vec<Batch<Team>>> = Mutex::new(Vec::new());
@@ -99,7 +99,7 @@ impl Pooled for Team {
 
     fn reset(&self) {
         self.reductions.set(ptr::null_mut());
-        // SAFETY: nothing else uses an object of the pool.
+        // SAFETY: nothing else uses an object from the pool.
         unsafe { *self.data.get() = ompt_data_none };
         self.parent.set(None);
         self.size.store(1, Ordering::Relaxed);
@@ -122,27 +122,29 @@ impl Pooled for Team {
 }
 
 impl Team {
-    /// The word that the tool keeps with the region.
+    /// The data word that the tool associates with the region.
     pub(crate) fn data(&self) -> *mut ompt_data_t {
         self.data.get()
     }
 
-    /// The state of the team's threads when they do not wait. A region of one thread is a region, too; a league is none.
+    /// The state of the team's threads when they do not wait. A region with one thread counts as parallel, a league
+    /// does not.
     pub(crate) fn working(&self) -> ompt_state_t {
         if self.is_region.get() { ompt_state_work_parallel } else { ompt_state_work_serial }
     }
 }
 
-/// How many tasks are in a list before those are looked for that have run meanwhile.
+/// Number of tasks in a list above which the tasks that have run are removed.
 const MIN_TASKS: usize = 1024;
 
-/// The tasks of a team that were created and may be discarded by a cancellation: a list by [`Task::sibling`]. Threads add to it; whoever takes it out has it alone.
+/// The tasks of a team that were created and that a cancellation may discard: a list linked by [`Task::sibling`]. Any
+/// thread may add tasks; a thread that removes the list owns it exclusively.
 #[derive(Debug)]
 pub(crate) struct Created {
     list: AtomicPtr<Task>,
-    /// About how many are in the list.
+    /// Approximate number of tasks in the list.
     count: AtomicUsize,
-    /// At how many those that have run are left out.
+    /// Number of tasks at which those that have run are removed.
     limit: AtomicUsize,
 }
 
@@ -155,7 +157,7 @@ impl Created {
         }
     }
 
-    /// Makes a list that nothing else uses as a new one.
+    /// Resets a list that nothing else uses.
     pub(crate) fn reset(&self) {
         self.list.store(ptr::null_mut(), Ordering::Relaxed);
         self.count.store(0, Ordering::Relaxed);
@@ -163,7 +165,7 @@ impl Created {
     }
 }
 
-/// A construct with task reductions that is open, and ends with `GOMP_workshare_task_reduction_unregister`.
+/// The kind of an open construct with task reductions, which ends with `GOMP_workshare_task_reduction_unregister`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WithReductions {
     Worksharing = 1,
@@ -172,47 +174,48 @@ pub(crate) enum WithReductions {
 
 /// The event of a detachable task (OpenMP 5.2, 12.5.1).
 pub(crate) mod event {
-    /// The task has none.
+    /// The task has no event.
     pub(crate) const NONE: u8 = 0;
-    /// It is not fulfilled, and the task has not completed its body.
+    /// The event is not fulfilled, and the task's body has not completed.
     pub(crate) const OPEN: u8 = 1;
-    /// It was fulfilled before the body's end.
+    /// The event was fulfilled before the body completed.
     pub(crate) const FULFILLED: u8 = 2;
-    /// The body ended before.
+    /// The body completed before the event was fulfilled.
     pub(crate) const DETACHED: u8 = 3;
 }
 
 /// A task.
 ///
-/// The thread that runs it writes it; the thread that created it did before. Others read what does not change then.
+/// It is written by the thread that creates it and then by the thread that runs it. Other threads read only fields that
+/// do not change meanwhile.
 pub(crate) struct Task {
     data: UnsafeCell<ompt_data_t>,
     frame: UnsafeCell<ompt_frame_t>,
     pub(crate) team: Cell<Option<&'static Team>>,
-    /// The task that created it, or that encountered the region.
+    /// The task that created this one or encountered its region.
     pub(crate) parent: Cell<Option<&'static Task>>,
     flags: Cell<ompt_task_flag_t>,
     pub(crate) thread_num: Cell<c_int>,
-    /// The number of holders of an explicit task.
+    /// The number of references to an explicit task.
     references: AtomicU32,
-    /// One of [`event`].
+    /// A value of [`event`].
     pub(crate) event: AtomicU8,
-    /// The innermost worksharing region that is open, and its code.
+    /// The innermost open worksharing region. `work_code` is its code address.
     pub(crate) work: Cell<Option<Work>>,
     pub(crate) work_code: Cell<*const c_void>,
-    /// The code of a `single` that the thread executes. libgomp is not called at its end.
+    /// Code address of a `single` that the task executes. libgomp is not called at its end.
     pub(crate) single: Cell<Option<*const c_void>>,
-    /// A `single` was the last construct, so that a barrier that follows is its own.
+    /// The last construct was a `single`, so a barrier that follows belongs to it.
     pub(crate) after_single: Cell<bool>,
-    /// The [`Copies`] that it has come to.
+    /// The number of `single` regions with `copyprivate` that the task has reached (see [`Copies`]).
     pub(crate) copies: Cell<u32>,
     /// A stack of [`WithReductions`], two bits each.
     with_reductions: Cell<u64>,
-    /// A thread has begun to run it. Relaxed: what others read of a task, they get by other ways.
+    /// A thread has begun to run the task. Relaxed: the flag guards no data.
     pub(crate) ran: AtomicBool,
-    /// The next of the list of [`Created`] tasks.
+    /// The next task in the list of [`Created`] tasks.
     pub(crate) sibling: Cell<*mut Task>,
-    /// The parent that it [holds](Task::hold_parent).
+    /// The parent to which the task [holds](Task::hold_parent) a reference.
     pub(crate) held_parent: Cell<Option<&'static Task>>,
     next: Cell<Option<&'static Task>>,
 }
@@ -255,7 +258,7 @@ impl Pooled for Task {
 
     #[inline(always)]
     fn reset(&self) {
-        // SAFETY: nothing else uses an object of the pool.
+        // SAFETY: nothing else uses an object from the pool.
         unsafe {
             *self.data.get() = ompt_data_none;
             *self.frame.get() = NO_FRAME;
@@ -282,7 +285,7 @@ impl Pooled for Task {
 }
 
 impl Task {
-    /// Makes a new object a task.
+    /// Initializes a new object as a task.
     #[inline(always)]
     pub(crate) fn begin(
         &self,
@@ -297,7 +300,7 @@ impl Task {
         self.thread_num.set(thread_num);
     }
 
-    /// The word that the tool keeps with the task.
+    /// The data word that the tool associates with the task.
     pub(crate) fn data(&self) -> *mut ompt_data_t {
         self.data.get()
     }
@@ -318,53 +321,53 @@ impl Task {
         self.flags.get().contains(ompt_task_initial)
     }
 
-    /// The region that it belongs to; NULL at its late end.
+    /// The data of the task's region; NULL if the end of the task is reported late.
     pub(crate) fn parallel_data(&self) -> *mut ompt_data_t {
         self.team.get().map_or(ptr::null_mut(), Team::data)
     }
 
-    /// The program entered the runtime from this frame; NULL: it has left it again.
+    /// The program entered the runtime from this frame; NULL: the program has returned from the runtime.
     #[inline(always)]
     pub(crate) fn set_enter_frame(&self, frame: *mut c_void) {
         // SAFETY: only the thread that runs the task writes its frame; the tool only reads it.
         unsafe { (*self.frame.get()).enter_frame.ptr = frame };
     }
 
-    /// The runtime called the task's code from this frame; NULL: it has returned.
+    /// The runtime called the task's code from this frame; NULL: the task's code has returned.
     #[inline(always)]
     pub(crate) fn set_exit_frame(&self, frame: *mut c_void) {
         // SAFETY: as in `set_enter_frame`.
         unsafe { (*self.frame.get()).exit_frame.ptr = frame };
     }
 
-    /// The frame that the program entered the runtime from.
+    /// The frame from which the program entered the runtime.
     pub(crate) fn enter_frame(&self) -> *mut c_void {
         // SAFETY: as in `set_enter_frame`; a frame's address is always read as a pointer.
         unsafe { (*self.frame.get()).enter_frame.ptr }
     }
 
-    /// One more knows an explicit task.
+    /// Adds a reference to an explicit task.
     #[inline(always)]
     pub(crate) fn hold(&self) {
         if self.is_explicit() {
-            // Relaxed: whoever counts up knows it already.
+            // Relaxed: the caller already has a reference.
             self.references.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Knows its parent until its own object is free, if that is an explicit task.
+    /// Takes a reference to the parent until this object is freed, if the parent is an explicit task.
     ///
-    /// The object of an implicit task may be another task by then, which must not be released.
+    /// An implicit task's object may be reused for another task by then, which must not be released.
     #[inline(always)]
     pub(crate) fn hold_parent(&self, parent: &'static Task) {
         parent.hold();
         self.held_parent.set(parent.is_explicit().then_some(parent));
     }
 
-    /// One fewer knows an explicit task; true where it was the last.
+    /// Drops a reference to an explicit task; true if it was the last one.
     #[inline(always)]
     pub(crate) fn release(&self) -> bool {
-        // Release, and acquire by the last: all uses of the task come before its next life.
+        // Release, and acquire for the last reference: all uses of the task precede its reuse.
         self.references.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -372,7 +375,7 @@ impl Task {
         self.with_reductions.set(self.with_reductions.get() << 2 | construct as u64);
     }
 
-    /// The innermost construct with task reductions, which ends.
+    /// Removes the innermost construct with task reductions, which ends, and returns its kind.
     pub(crate) fn close_with_reductions(&self) -> Option<WithReductions> {
         let all = self.with_reductions.get();
         self.with_reductions.set(all >> 2);

@@ -1,4 +1,4 @@
-//! Synchronization regions and the waits in them, as tools learn of them (OpenMP 5.2, 19.5.2.13).
+//! Reports of synchronization regions and of the waits in them (OpenMP 5.2, 19.5.2.13).
 
 use core::ffi::c_void;
 
@@ -32,7 +32,7 @@ pub(crate) fn report_begin(
     );
 }
 
-/// Reports the end of both.
+/// Reports the end of the wait and of the region.
 #[inline(always)]
 pub(crate) fn report_end(
     kind: ompt_sync_region_t,

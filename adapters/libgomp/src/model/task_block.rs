@@ -1,4 +1,4 @@
-//! The block that libgomp gets in the place of a task's data: a [`Header`], and the data where they are copied.
+//! The block that libgomp gets instead of a task's data: a [`Header`], followed by the data if they are copied.
 
 use core::ffi::{c_long, c_void};
 use core::mem::MaybeUninit;
@@ -28,19 +28,19 @@ pub(crate) mod flag {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
-    /// Words that libgomp writes or reads as the first of the data. They are the event of a detachable task, or a
-    /// taskloop's first iteration, its end, and its reductions.
+    /// Words that libgomp writes or reads at the start of the data: the event of a detachable task, or the first
+    /// iteration, the end and the reductions of a taskloop.
     pub(crate) words: [*mut c_void; 3],
-    /// The task, of `GOMP_task`.
+    /// The task, for `GOMP_task`.
     pub(crate) task: Option<&'static Task>,
-    /// The taskloop, of `GOMP_taskloop`.
+    /// The taskloop, for `GOMP_taskloop`.
     pub(crate) taskloop: *const Taskloop,
     pub(crate) function: Outlined,
     pub(crate) copy: Option<CopyFunction>,
-    /// The program's data, where it is not copied behind the header.
+    /// Address of the program's data, if they are not copied behind the header.
     pub(crate) original: *mut c_void,
     pub(crate) is_detachable: bool,
-    /// From the header to the data.
+    /// Offset of the data from the header, in bytes.
     pub(crate) size: usize,
 }
 
@@ -48,40 +48,40 @@ impl Header {
     /// The data that belong to a header at `at`.
     ///
     /// # Safety
-    /// `at` is where libgomp, or the program's call, has this header.
+    /// `at` is the address at which libgomp or the program's call has this header.
     pub(crate) unsafe fn data(&self, at: *mut c_void) -> *mut c_void {
         if !self.original.is_null() && self.copy.is_none() {
             self.original
         } else {
-            // SAFETY: the data lie `size` bytes behind the header.
+            // SAFETY: the data begin `size` bytes after the header.
             unsafe { at.byte_add(self.size) }
         }
     }
 }
 
-/// The least alignment that libgomp is asked for: a header's.
+/// Smallest alignment that is requested from libgomp: that of a header.
 const MIN_ALIGN: usize = 16;
 
-/// A header's size in front of data of that alignment, and the alignment of both.
+/// The size of a header in front of data with this alignment, and the alignment of both.
 pub(crate) fn layout(align: c_long) -> (usize, usize) {
     let align = (align.max(0) as usize).next_power_of_two().max(MIN_ALIGN);
     (size_of::<Header>().next_multiple_of(align), align)
 }
 
-/// Room for header and data on the stack, enough for most tasks. libgomp runs some tasks within the call that makes them: programs that
-/// make tasks of tasks then have as many blocks there as calls.
+/// Room for the header and the data on the stack, enough for most tasks. libgomp runs some tasks within the call that
+/// creates them: if tasks create tasks recursively, the stack has one such block for each call.
 #[repr(align(16))]
 struct Little {
     _bytes: [u8; 256],
 }
 
-/// The same, for those with more data.
+/// Like [`Little`], for tasks with more data.
 #[repr(align(128))]
 struct Much {
     _bytes: [u8; 1024],
 }
 
-/// Calls `with` with a copy of the header and, behind it, of `size` bytes of data.
+/// Calls `with` with a copy of the header, followed by `size` bytes of data.
 ///
 /// # Safety
 /// `data` has `size` bytes.
@@ -108,7 +108,7 @@ pub(crate) unsafe fn with_block<T>(
         return on_stack::<Much, T>(fill, with);
     }
     let Ok(layout) = Layout::from_size_align(all, align) else {
-        // As much data does not exist in memory.
+        // This amount of data cannot exist in memory.
         handle_alloc_error(Layout::new::<Header>());
     };
     // SAFETY: the size is not 0.
@@ -117,22 +117,23 @@ pub(crate) unsafe fn with_block<T>(
         handle_alloc_error(layout);
     }
     let result = with(fill(block));
-    // SAFETY: allocated above. A task that is run later has a copy of libgomp's.
+    // SAFETY: allocated above. libgomp has a copy for a task that runs later.
     unsafe { dealloc(block, layout) };
     result
 }
 
-/// Calls `with` with a block on the stack that `fill` has filled. Not a part of its caller, which would have the room in all cases.
+/// Calls `with` with a block on the stack that `fill` has filled. Not inlined, because the caller's frame would then
+/// always have this size.
 #[inline(never)]
 fn on_stack<R, T>(fill: impl FnOnce(*mut u8) -> *mut c_void, with: impl FnOnce(*mut c_void) -> T) -> T {
     let mut room = MaybeUninit::<R>::uninit();
     with(fill(room.as_mut_ptr().cast()))
 }
 
-/// The copy function of a task whose data have one.
+/// The copy function of a task whose data the program copies by a function.
 pub(crate) unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
-    // SAFETY: libgomp passes room for a header and data, and the header that it was given; that names the data and the
-    // program's own function.
+    // SAFETY: libgomp passes room for a header and the data, and the header that it got, which names the data and the
+    // program's copy function.
     unsafe {
         let header = from.cast::<Header>().read();
         to.cast::<Header>().write(header);

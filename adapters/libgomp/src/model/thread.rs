@@ -1,4 +1,4 @@
-//! The calling thread: what OMPT knows of it, its begin and its end.
+//! The calling thread: its OMPT state, and the reports of its begin and end.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_uint, c_void};
@@ -12,54 +12,56 @@ use crate::model::{Task, Team, sync_region, thread_words};
 use crate::sanitizer;
 use crate::which_libgomp::functions::Libgomp;
 
-/// A thread between its begin and its end, as the tool sees them. Only the thread itself uses it.
+/// A registered thread: one whose begin was reported and whose end was not. Only the thread itself uses it.
 pub(crate) struct Thread {
     data: UnsafeCell<ompt_data_t>,
-    /// The task that it runs; `None` for a worker between regions.
+    /// The task that the thread runs; `None` for a worker between regions.
     current: Cell<Option<&'static Task>>,
-    /// An implicit task whose end is not reported yet: the thread waits in libgomp until its next region.
+    /// An implicit task whose end has not been reported: the thread waits in libgomp until its next region.
     pub(crate) pending: Cell<Option<&'static Task>>,
     /// The region that the thread begins, until its own implicit task begins.
     pub(crate) starting: Cell<*const Team>,
-    /// The libgomp that it last called, or that called it.
+    /// The libgomp that the thread last called or by which it was called.
     pub(crate) gomp: Cell<&'static Libgomp>,
-    /// The outlined function that it runs, which is the code address of that function's tail calls.
+    /// The outlined function that the thread runs, which is the code address for the function's tail calls.
     pub(crate) function: Cell<*const c_void>,
     pub(crate) state: Cell<ompt_state_t>,
     pub(crate) wait_id: Cell<ompt_wait_id_t>,
     pub(crate) tasks: Pool<Task>,
     pub(crate) teams: Pool<Team>,
-    /// The size of the last team that it led outside of other regions: its pool of threads has at most that many.
+    /// Size of the last team that the thread led outside of other regions: its thread pool has at most this many
+    /// threads.
     pub(crate) led: Cell<c_uint>,
     /// The libgomp of that team.
     pub(crate) led_of: Cell<&'static Libgomp>,
-    /// libgomp may have made a team of one outside of all regions. Its next region then hangs at times.
+    /// libgomp may have created a team of one thread for a construct outside of all regions. The next region then hangs
+    /// at times.
     pub(crate) has_artificial_team: Cell<bool>,
     /// The initial task of a thread that is not a worker.
     initial: Option<&'static Task>,
 }
 
-/// The calling thread, if it has begun.
+/// The calling thread, if it is registered.
 #[inline(always)]
 pub(crate) fn existing() -> Option<&'static Thread> {
-    // SAFETY: NULL, or a `Thread` that only this thread frees, in `end`, after which it uses no reference.
+    // SAFETY: NULL, or a `Thread` that only this thread frees, in `end`, and does not use afterwards.
     unsafe { thread_words::get().cast::<Thread>().as_ref() }
 }
 
-/// The calling thread as a tool knows it: also where it begins.
+/// The calling thread as a tool sees it: also while the thread is being registered.
 pub(crate) fn of_tool() -> Option<&'static Thread> {
     // SAFETY: as above.
     existing().or_else(|| unsafe { (*thread_words::beginning()).cast::<Thread>().as_ref() })
 }
 
-/// The destructor of this key ends a thread.
+/// The destructor of this key reports a thread's end.
 static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
-/// Lets threads end by themselves; before the first of them begins.
+/// Makes threads report their ends automatically; called before the first thread is registered.
 pub(crate) fn prepare() {
     KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: the function outlives all threads, since the library is never unloaded (`tool`).
+        // SAFETY: the function outlives all threads, because the library is never unloaded (`tool`).
         unsafe { libc::pthread_key_create(&raw mut key, Some(on_thread_exit)) };
         key
     });
@@ -69,8 +71,9 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     end();
 }
 
-/// Begins the calling thread (OpenMP 5.2, 19.5.2.1), and the initial task of one that is not a worker. `None` where that is under
-/// way: the tool learns of the thread, and calls functions that may be the program's and use OpenMP. It would begin again.
+/// Registers the calling thread (OpenMP 5.2, 19.5.2.1) and the initial task of a thread that is not a worker. `None` if
+/// the thread is already being registered: the report to the tool, or a function that the program replaces, may use
+/// OpenMP and would register the thread again.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'static Thread> {
@@ -103,7 +106,7 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'sta
     // SAFETY: as above.
     unsafe { *thread_words::beginning() = ptr::from_ref(thread).cast() };
     if let Some(key) = KEY.get() {
-        // SAFETY: the key exists; any value that is not NULL has the destructor called.
+        // SAFETY: the key exists; for any value other than NULL the destructor is called.
         unsafe { libc::pthread_setspecific(*key, ptr::from_ref(thread).cast()) };
     }
     report!(ompt_callback_thread_begin as ompt_callback_thread_begin_t, kind, thread.data());
@@ -124,18 +127,19 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'sta
     Some(thread)
 }
 
-/// Lets the calling thread of a forked child begin as the child's first, when it next uses OpenMP. It has none of the
-/// threads that its parent led. Within a region it goes on as the parent's thread.
+/// Lets the calling thread of a forked child be registered as the child's first thread when it next uses OpenMP. The
+/// child has none of the threads that its parent's thread led. Within a region, the thread continues as the parent's
+/// thread.
 pub(crate) fn begin_again() {
     let Some(thread) = existing() else { return };
     thread.led.set(0);
     if thread.is_outside_regions() {
-        // The parent's object stays: callers of this may still use it.
+        // The parent's object stays: callers of this function may still use it.
         thread_words::set(ptr::null());
     }
 }
 
-/// Ends the calling thread, if it has begun, and what it has not reported the end of.
+/// Reports the end of the calling thread, if it is registered, and of its open tasks and waits.
 pub(crate) fn end() {
     let Some(thread) = existing() else { return };
     thread.report_late_end();
@@ -154,24 +158,26 @@ pub(crate) fn end() {
     }
     thread.tasks.leave_to_others();
     thread.teams.leave_to_others();
-    // SAFETY: `begin` made it by `Box::leak`; no other thread refers to it, and this one does so no more.
+    // SAFETY: `begin` created it by `Box::leak`; no other thread refers to it, and this thread does not refer to it any
+    // more.
     drop(unsafe { Box::from_raw(ptr::from_ref(thread).cast_mut()) });
 }
 
 impl Thread {
-    /// The word that the tool keeps with the thread.
+    /// The data word that the tool associates with the thread.
     pub(crate) fn data(&self) -> *mut ompt_data_t {
         self.data.get()
     }
 
-    /// Notes that libgomp makes a team of one for the construct that begins, if it is outside of all regions.
+    /// Notes that libgomp creates a team of one thread for the construct that begins, if the thread is outside of all
+    /// regions.
     pub(crate) fn note_artificial_team(&self) {
         if self.is_outside_regions() {
             self.has_artificial_team.set(true);
         }
     }
 
-    /// Whether it runs its initial task: outside of all regions.
+    /// Whether the thread runs its initial task, outside of all regions.
     pub(crate) fn is_outside_regions(&self) -> bool {
         match (self.initial, self.current.get()) {
             (Some(initial), Some(current)) => ptr::eq(initial, current),
@@ -179,12 +185,12 @@ impl Thread {
         }
     }
 
-    /// The task that it runs, if it runs one.
+    /// The task that the thread runs, if any.
     pub(crate) fn current(&self) -> Option<&'static Task> {
         self.current.get()
     }
 
-    /// The task that it runs. A thread that calls libgomp's entry points runs one.
+    /// The task that the thread runs. A thread that calls libgomp's entry points always runs one.
     #[inline(always)]
     pub(crate) fn task(&self) -> &'static Task {
         match self.current.get() {
@@ -193,8 +199,8 @@ impl Thread {
         }
     }
 
-    /// A worker that calls libgomp outside of all regions, as in the destructor of a thread-local variable, runs a
-    /// task that was never reported.
+    /// Creates a task for a worker that calls libgomp outside of all regions, e.g. in the destructor of a thread-local
+    /// variable. The task is not reported.
     #[cold]
     fn adopt_initial_task(&self) -> &'static Task {
         let (team, task): (&Team, &Task) = (self.teams.take(), self.tasks.take());
@@ -204,7 +210,7 @@ impl Thread {
         task
     }
 
-    /// The team of the task that it runs.
+    /// The team of the task that the thread runs.
     #[inline(always)]
     pub(crate) fn team(&self) -> &'static Team {
         match self.task().team.get() {
@@ -213,7 +219,7 @@ impl Thread {
         }
     }
 
-    /// From now on it runs `task`.
+    /// Sets the task that the thread runs.
     #[inline(always)]
     pub(crate) fn set_current(&self, task: Option<&'static Task>) {
         self.current.set(task);
@@ -238,7 +244,7 @@ impl Thread {
         );
     }
 
-    /// Reports the end of the implicit task that was still [`Thread::pending`]. Its team may be gone, so that
+    /// Reports the end of the implicit task that is [`Thread::pending`]. Its team may not exist any more, so
     /// `parallel_data` is NULL, as the specification allows (OpenMP 5.2, 19.5.2.11 and 19.5.2.13).
     pub(crate) fn report_late_end(&self) {
         let Some(task) = self.pending.take() else {
@@ -258,7 +264,8 @@ impl Thread {
         self.tasks.give_back(task);
     }
 
-    /// Fewer know an explicit task; its ancestors, too, where it was the last who knew them.
+    /// Drops a reference to an explicit task, and if it was the last one, the task's reference to its parent, and so
+    /// on.
     pub(crate) fn release(&self, task: &'static Task) {
         let mut task = task;
         while task.is_explicit() && task.release() {

@@ -1,29 +1,29 @@
-//! Objects that are used again and never unmapped.
+//! Pools of objects that are reused and never unmapped.
 //!
-//! A tool may ask for a task or a team at any moment, from a signal handler even, when another thread has just ended
-//! it. It then reads an object that is stale, or belongs to something newer, but never memory that is gone.
+//! A tool may query a task or a team at any time, even from a signal handler, when another thread has just ended it.
+//! The tool then reads an object that is stale or has been reused, but never freed memory.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 
 /// An object of a [`Pool`].
 pub(crate) trait Pooled: Sync + Sized + 'static {
-    /// A new object; [`Pool::take`] gives out objects that are as this one.
+    /// Creates an object; [`Pool::take`] returns objects in the same state.
     fn new() -> Self;
-    /// Makes a used object as a new one.
+    /// Resets a used object to the state of a new one.
     fn reset(&self);
-    /// The next free object of the list that this one is in.
+    /// The next object in the free list that contains this one.
     fn next(&self) -> &Cell<Option<&'static Self>>;
-    /// The batches that threads have too many of, or left when they ended.
+    /// The batches for all threads: surplus objects, and those of threads that ended.
     fn left() -> &'static Mutex<Vec<Batch<Self>>>;
 
-    /// A new object that lives for ever.
+    /// A new object that is never freed.
     fn leaked() -> &'static Self {
         Box::leak(Box::new(Self::new()))
     }
 }
 
-/// Free objects: the first of a list, and how many there are.
+/// Free objects: the first of a linked list, and their number.
 #[derive(Debug)]
 pub(crate) struct Batch<T: 'static>(&'static T, usize);
 
@@ -33,10 +33,10 @@ pub(crate) struct Pool<T: Pooled> {
     count: Cell<usize>,
 }
 
-/// How many free objects a thread keeps. A thread that creates all tasks, and others that run them, would otherwise need
-/// more and more.
+/// How many free objects a thread retains. Without a limit, memory would grow if one thread creates all tasks and
+/// others run them.
 const MAX_KEPT: usize = 256;
-/// How often a thread tries to get the lock of what others left.
+/// How often a thread tries to lock the shared batches.
 const MAX_TRIES: usize = 100;
 
 impl<T: Pooled> Pool<T> {
@@ -44,7 +44,7 @@ impl<T: Pooled> Pool<T> {
         Pool { first: Cell::new(None), count: Cell::new(0) }
     }
 
-    /// An object as new, which nothing else uses.
+    /// An object in the state of a new one, which nothing else uses.
     #[inline(always)]
     pub(crate) fn take(&self) -> &'static T {
         match self.first.get() {
@@ -72,7 +72,7 @@ impl<T: Pooled> Pool<T> {
         }
     }
 
-    /// Takes back what nothing uses any more.
+    /// Returns an object that nothing uses any more.
     #[inline(always)]
     pub(crate) fn give_back(&self, free: &'static T) {
         free.next().set(self.first.get());
@@ -83,7 +83,7 @@ impl<T: Pooled> Pool<T> {
         }
     }
 
-    /// Leaves all free objects to other threads.
+    /// Makes all free objects of the thread available to other threads.
     #[cold]
     pub(crate) fn leave_to_others(&self) {
         let Some(first) = self.first.get() else {
@@ -97,8 +97,8 @@ impl<T: Pooled> Pool<T> {
     }
 }
 
-/// The batches that others left, unless the lock cannot be had. A forked child may find it held by a thread that it does not
-/// have.
+/// The shared batches, unless they cannot be locked: in a forked child, a thread that the child does not have may hold
+/// the lock.
 fn lock<T: Pooled>() -> Option<MutexGuard<'static, Vec<Batch<T>>>> {
     (0..MAX_TRIES).find_map(|_| {
         std::hint::spin_loop();

@@ -1,5 +1,5 @@
-//! Three words of the calling thread's, of initial-exec storage. The first is the pointer to its `Thread`, NULL before its begin. The
-//! second says whether it is [`Searching`]. The third is the `Thread` as which it begins.
+//! Three thread-local words of the initial-exec model: the pointer to the thread's `Thread`, NULL before the thread is
+//! registered; whether the thread is [`Searching`]; and the pointer to its `Thread` while it is being registered.
 
 use core::ffi::c_void;
 
@@ -9,7 +9,7 @@ interpose::thread_words!("omptgomp_thread", 24, *const c_void);
 #[inline(always)]
 pub(crate) fn get() -> *const c_void {
     let thread;
-    // SAFETY: reads the thread's own eight bytes; the linker fills in their offset.
+    // SAFETY: reads eight bytes of the thread's own; the linker fills in their offset.
     unsafe {
         core::arch::asm!(
             "mov {t}, qword ptr [rip + omptgomp_thread@GOTTPOFF]",
@@ -24,7 +24,7 @@ pub(crate) fn get() -> *const c_void {
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(crate) fn get() -> *const c_void {
-    // SAFETY: the address is valid for as long as the thread runs, and only this thread uses it.
+    // SAFETY: the address is valid while the thread runs, and only this thread uses it.
     unsafe { *words() }
 }
 
@@ -43,11 +43,12 @@ fn is_searching() -> *mut bool {
     unsafe { words().add(1).cast() }
 }
 
-/// The calling thread looks for a libgomp. What it calls for that may be the program's, and may call libgomp.
+/// The calling thread searches for a libgomp. The search may call functions that the program replaces, which may call
+/// libgomp.
 pub(crate) struct Searching(());
 
 impl Searching {
-    /// Begins; `None` where the thread is searching already.
+    /// Begins a search; `None` if the thread is already searching.
     pub(crate) fn begin() -> Option<Searching> {
         // SAFETY: the thread's own word.
         let was = unsafe { is_searching().replace(true) };
@@ -62,7 +63,7 @@ impl Drop for Searching {
     }
 }
 
-/// An address that no other thread has meanwhile.
+/// An address that identifies the calling thread among the running ones.
 pub(crate) fn of_thread() -> usize {
     is_searching() as usize
 }

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::*;
 
-/// One more than the largest number.
+/// One more than the largest callback number.
 const COUNT: usize = 38;
 
-/// NULL where none is registered.
+/// NULL if the tool has not registered a callback.
 static REGISTERED: [AtomicPtr<()>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
-/// The function that the tool registered for a number. Relaxed: a function's code is there before and after, and a thread
-/// may learn late that a tool changed its mind.
+/// The function that the tool registered for a callback number. Relaxed: the function's code exists all the time, and a
+/// thread may see the tool's changes late.
 #[inline(always)]
 pub(crate) fn get(event: ompt_callbacks_t) -> *mut () {
     REGISTERED[event.0 as usize].load(Ordering::Relaxed)
 }
 
-/// Registers `callback`, or takes back what was registered (OpenMP 5.2, 19.6.1.3).
+/// Registers `callback`, or removes the registered one (OpenMP 5.2, 19.6.1.3).
 pub(crate) fn set(event: ompt_callbacks_t, callback: Option<ompt_callback_t>) -> ompt_set_result_t {
     let result = promise(event);
     if result != ompt_set_error && result != ompt_set_never {
@@ -28,14 +28,14 @@ pub(crate) fn set(event: ompt_callbacks_t, callback: Option<ompt_callback_t>) ->
     result
 }
 
-/// Takes all callbacks back.
+/// Removes all callbacks.
 pub(crate) fn clear() {
     for callback in &REGISTERED {
         callback.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
-/// How far libgomp's interface shows the events of a callback.
+/// How completely libgomp's interface shows the events of a callback.
 fn promise(event: ompt_callbacks_t) -> ompt_set_result_t {
     match event {
         ompt_callback_thread_begin
@@ -57,12 +57,12 @@ fn promise(event: ompt_callbacks_t) -> ompt_set_result_t {
         | ompt_callback_target
         | ompt_callback_target_emi
         | ompt_callback_cancel => ompt_set_always,
-        // Static loops and most atomics are inlined by GCC.
+        // GCC inlines static loops and most atomics.
         ompt_callback_work | ompt_callback_mutex_acquire | ompt_callback_dispatch => {
             ompt_set_sometimes_paired
         }
         ompt_callback_error => ompt_set_always,
-        // A device that no construct uses is not announced.
+        // A device that no construct uses is not reported.
         ompt_callback_device_initialize | ompt_callback_device_finalize => ompt_set_sometimes,
         ompt_callback_device_load
         | ompt_callback_device_unload
@@ -85,8 +85,8 @@ macro_rules! report {
     ($event:ident as $type:ident $(, $argument:expr)* $(,)?) => {{
         let callback = $crate::tool::callbacks::get(ompt_sys::$event);
         if !callback.is_null() {
-            // SAFETY: the tool registered a function of this signature for this number, as the specification asks, and
-            // the arguments are what the specification says.
+            // SAFETY: the tool registered a function with this signature for this number, as the specification
+            // requires, and the arguments are those of the specification.
             unsafe {
                 let callback: ompt_sys::$type = core::mem::transmute(callback);
                 callback($($argument),*);

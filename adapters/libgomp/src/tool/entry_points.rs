@@ -1,4 +1,4 @@
-//! What the tool may ask (OpenMP 5.2, 19.6.1).
+//! The entry points for tools (OpenMP 5.2, 19.6.1).
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
@@ -13,18 +13,18 @@ use crate::tool::callbacks;
 use crate::which_libgomp::functions::Libgomp;
 use crate::which_libgomp::serving;
 
-/// The entry points that the tool may ask for (OpenMP 5.2, 19.6.1).
+/// Returns the address of an entry point (OpenMP 5.2, 19.6.1), or NULL for an unknown name.
 pub(super) unsafe extern "C" fn lookup(name: *const c_char) -> Option<ompt_interface_fn_t> {
     // SAFETY: the tool passes a string.
     let name = unsafe { CStr::from_ptr(name) };
-    /// The address of a function as its own type has it.
+    /// The address of a function with its own type.
     macro_rules! entry_points {
         ($($text:literal => $function:ident as $type:ty,)*) => {
             match name.to_bytes() {
                 $($text => {
                     let function: $type = $function;
                     #[allow(clippy::useless_transmute, reason = "one of them has this type itself")]
-                    // SAFETY: the tool casts it back to the type of this name.
+                    // SAFETY: the tool casts the address back to the type that belongs to this name.
                     Some(unsafe { core::mem::transmute::<$type, ompt_interface_fn_t>(function) })
                 })*
                 _ => None,
@@ -69,7 +69,7 @@ unsafe extern "C" fn get_callback(event: ompt_callbacks_t, callback: *mut Option
     if registered.is_null() {
         return 0;
     }
-    // SAFETY: the tool passes a place for the callback, which it registered itself.
+    // SAFETY: the tool passes the address of a variable for the callback, which the tool registered itself.
     unsafe { callback.write(Some(core::mem::transmute::<*mut (), ompt_callback_t>(registered))) };
     1
 }
@@ -88,7 +88,7 @@ unsafe extern "C" fn get_parallel_info(
         team = team.and_then(|team| team.parent.get());
     }
     let Some(team) = team else { return 0 };
-    // SAFETY: each is NULL or a place of the tool's (OpenMP 5.2, 19.6.1.13).
+    // SAFETY: each pointer is NULL or points to a variable of the tool's (OpenMP 5.2, 19.6.1.13).
     unsafe {
         write(parallel_data, team.data());
         write(team_size, team.size.load(Ordering::Relaxed));
@@ -109,7 +109,7 @@ unsafe extern "C" fn get_task_info(
         task = task.and_then(|task| task.parent.get());
     }
     let Some(task) = task else { return 0 };
-    // SAFETY: each is NULL or a place of the tool's (OpenMP 5.2, 19.6.1.14).
+    // SAFETY: each pointer is NULL or points to a variable of the tool's (OpenMP 5.2, 19.6.1.14).
     unsafe {
         write(flags, task.flags().0 as c_int);
         write(task_data, task.data());
@@ -132,7 +132,7 @@ unsafe fn write<T>(place: *mut T, value: T) {
 }
 
 unsafe extern "C" fn get_task_memory(addr: *mut *mut c_void, size: *mut usize, _block: c_int) -> c_int {
-    // SAFETY: NULL or places of the tool's (OpenMP 5.2, 19.6.1.15).
+    // SAFETY: each pointer is NULL or points to a variable of the tool's (OpenMP 5.2, 19.6.1.15).
     unsafe {
         write(addr, ptr::null_mut());
         write(size, 0);
@@ -144,12 +144,12 @@ unsafe extern "C" fn get_state(wait_id: *mut ompt_wait_id_t) -> c_int {
     let Some(thread) = thread::of_tool() else {
         return ompt_state_undefined.0 as c_int;
     };
-    // SAFETY: NULL or a place of the tool's (OpenMP 5.2, 19.6.1.12).
+    // SAFETY: the pointer is NULL or points to a variable of the tool's (OpenMP 5.2, 19.6.1.12).
     unsafe { write(wait_id, thread.wait_id.get()) };
     thread.state.get().0 as c_int
 }
 
-/// The states that a thread may be in, in the order of their enumeration.
+/// The states of a thread, in the order of their enumeration.
 const STATES: &[(ompt_state_t, &CStr)] = &[
     (ompt_state_undefined, c"ompt_state_undefined"),
     (ompt_state_work_serial, c"ompt_state_work_serial"),
@@ -176,7 +176,7 @@ unsafe extern "C" fn enumerate_states(
     let Some((state, name)) = current.and_then(|current| STATES.get(current + 1)) else {
         return 0;
     };
-    // SAFETY: places of the tool's (OpenMP 5.2, 19.6.1.1).
+    // SAFETY: the pointers point to variables of the tool's (OpenMP 5.2, 19.6.1.1).
     unsafe {
         write(next_state, state.0 as c_int);
         write(next_state_name, name.as_ptr());
@@ -184,7 +184,7 @@ unsafe extern "C" fn enumerate_states(
     1
 }
 
-/// The one way of mutual exclusion that is reported.
+/// The only mutex implementation that is reported.
 pub(crate) const MUTEX_IMPLEMENTATION: c_uint = 1;
 
 unsafe extern "C" fn enumerate_mutex_impls(
@@ -195,7 +195,7 @@ unsafe extern "C" fn enumerate_mutex_impls(
     if current_impl != ompt_mutex_impl_none {
         return 0;
     }
-    // SAFETY: places of the tool's (OpenMP 5.2, 19.6.1.2).
+    // SAFETY: the pointers point to variables of the tool's (OpenMP 5.2, 19.6.1.2).
     unsafe {
         write(next_impl, MUTEX_IMPLEMENTATION as c_int);
         write(next_impl_name, c"libgomp".as_ptr());
@@ -208,15 +208,15 @@ unsafe extern "C" fn get_unique_id() -> u64 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// The libgomp that answers the tool's questions.
+/// The libgomp that answers the tool's queries.
 fn gomp() -> Option<&'static Libgomp> {
     let of_thread = thread::of_tool().map(|thread| thread.gomp.get());
-    // The program may have unloaded the one that the thread called last.
+    // The program may have unloaded the libgomp that the thread last called.
     of_thread.filter(|gomp| gomp.is_there()).or_else(serving::any)
 }
 
 unsafe extern "C" fn get_num_procs() -> c_int {
-    // SAFETY: libgomp's function, without arguments; so below.
+    // SAFETY: libgomp's function, without arguments; likewise below.
     gomp().map_or(0, |gomp| unsafe { real!(gomp, omp_get_num_procs)() })
 }
 
@@ -239,7 +239,7 @@ unsafe extern "C" fn get_place_proc_ids(place: c_int, size: c_int, ids: *mut c_i
     let (Some(count), Some(list)) = (gomp.omp_get_place_num_procs, gomp.omp_get_place_proc_ids) else {
         return 0;
     };
-    // SAFETY: libgomp writes as many numbers as it has said, for which the tool has room.
+    // SAFETY: libgomp writes the number of entries that it returned before, for which the tool has room.
     unsafe {
         let count = count(place);
         if count <= size {

@@ -1,4 +1,4 @@
-//! The search for a tool, and its end (OpenMP 5.2, 19.2 and 19.3.1).
+//! The search for a tool, its initialization and its finalization (OpenMP 5.2, 19.2 and 19.3.1).
 
 use core::ffi::{c_uint, c_void};
 use core::ptr;
@@ -23,15 +23,15 @@ use crate::which_libgomp::release;
 use crate::which_libgomp::serving;
 use crate::{sanitizer, start};
 
-/// OpenMP 5.2, as `_OPENMP` says it.
+/// The value of `_OPENMP` for OpenMP 5.2.
 const OPENMP_VERSION: c_uint = 202_111;
 
 static SEARCH: Once = Once::new();
 
-/// Whether a tool observes the program; searches for one at the first call.
+/// Whether a tool observes the program. The first call searches for a tool.
 #[inline(always)]
 pub(crate) fn is_active() -> bool {
-    // Acquire: pairs with the release in `search`, behind which the callbacks are registered.
+    // Acquire: pairs with the release in `search`, which comes after the registration of the callbacks.
     match STATE.load(Ordering::Acquire) {
         found::ACTIVE => true,
         found::NOT_SEARCHED => search_once(),
@@ -39,25 +39,27 @@ pub(crate) fn is_active() -> bool {
     }
 }
 
-/// The thread that searches, or has searched, by the address of a thread's own word; 0 before.
+/// The thread that searches or has searched, identified by the address of its own word; 0 before the search.
 static SEARCHER: AtomicUsize = AtomicUsize::new(0);
 
 #[cold]
 #[inline(never)]
 fn search_once() -> bool {
     let this = thread_words::of_thread();
-    // Relaxed: a thread finds its own address only where it has stored it itself.
+    // Relaxed: a thread finds its own address only if it stored it itself.
     match SEARCHER.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => SEARCH.call_once(search),
-        // What the search calls may be the program's, and use OpenMP. So may the tool, before it is active.
+        // The search may call functions that the program replaces, which may use OpenMP. So may the tool before it is
+        // active.
         Err(searcher) if searcher == this => return false,
         Err(_) => SEARCH.wait(),
     }
     STATE.load(Ordering::Acquire) == found::ACTIVE
 }
 
-/// Takes note of a fork while the tool was searched for, in the child. The thread that searches does not exist here, unless it has
-/// forked itself. Nobody could wait for it, and what the tool has begun stays as it is. So the child has no tool.
+/// Called in a child that is forked during the search for a tool. The searching thread does not exist in the child,
+/// unless it forked itself. So no thread could wait for it, and the tool's initialization stays incomplete: the child
+/// has no tool.
 extern "C" fn search_is_lost() {
     // Relaxed: the child has one thread.
     let searcher = SEARCHER.load(Ordering::Relaxed);
@@ -89,10 +91,11 @@ fn is_disabled() -> bool {
     env::var_os("OMP_TOOL").is_some_and(|value| value.eq_ignore_ascii_case("disabled"))
 }
 
-/// The tools' libraries that were loaded when the process began: the value that named them, and the functions found.
+/// The tools' libraries that were loaded when the process started: the value of the variable that named them, and the
+/// functions found in them.
 static LOADED: OnceLock<(OsString, Vec<usize>)> = OnceLock::new();
 
-/// The loader calls it before the program begins, as a rule before all other constructors.
+/// Called by the loader before the program starts, usually before all other constructors.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = {
@@ -104,10 +107,10 @@ static CONSTRUCTOR: extern "C" fn() = {
     construct
 };
 
-/// Loads the libraries of tools when the process begins, unless a tool is in the global scope. Later, the thread that first uses
-/// OpenMP may not wait for the loader.
+/// Loads the tools' libraries when the process starts, unless a tool is in the global scope. Later, the thread that
+/// first uses OpenMP may not be able to wait for the loader.
 fn load() {
-    // SAFETY: the function stays where it is: nothing unloads a preloaded library.
+    // SAFETY: the function stays loaded: a preloaded library is never unloaded.
     unsafe { libc::pthread_atfork(None, None, Some(search_is_lost)) };
     if start::get().tool.is_some() {
         return;
@@ -123,14 +126,14 @@ fn load() {
 /// The variable that names libraries of tools (OpenMP 5.2, 21.19).
 const LIBRARIES: &str = "OMP_TOOL_LIBRARIES";
 
-/// Loads the libraries that `list` names. Gives what they define of [`START_TOOL`]. What cannot be loaded leaves no error for the
-/// program's `dlerror`.
+/// Loads the libraries that `list` names, and returns the addresses of their [`START_TOOL`] functions. Clears the
+/// errors of libraries that cannot be loaded, so that the program's `dlerror` does not return them.
 fn load_all(list: &OsStr) -> Vec<usize> {
     let libraries = list.as_bytes().split(|byte| *byte == b':');
     let libraries = libraries.filter(|library| !library.is_empty());
     let functions = libraries.filter_map(|library| {
         let library = CString::new(library).ok()?;
-        // SAFETY: loads the library that the user names; then a handle and a string.
+        // SAFETY: loads a library that the user names; then passes its handle and a string.
         let function = unsafe {
             let handle = libc::dlopen(library.as_ptr(), libc::RTLD_LAZY);
             if handle.is_null() {
@@ -144,13 +147,14 @@ fn load_all(list: &OsStr) -> Vec<usize> {
     functions.collect()
 }
 
-/// The first tool that wants to be used: the program's own, else the first of `OMP_TOOL_LIBRARIES` (OpenMP 5.2, 19.2.2).
+/// The first tool that accepts: the program's own tool, otherwise the first one in `OMP_TOOL_LIBRARIES` (OpenMP 5.2,
+/// 19.2.2).
 fn find() -> Option<*mut ompt_start_tool_result_t> {
     let start = start::get();
     let loaded = LOADED.get();
     let known = loaded.map_or(&[][..], |(_, functions)| functions);
     let of_program = start.tool.or_else(|| {
-        // The loader knows whether the library is of the global scope.
+        // Only the loader knows whether the library is in the global scope.
         // SAFETY: a constant of the loader.
         let find = || unsafe { interpose::symbol(libc::RTLD_DEFAULT, START_TOOL) as usize };
         let found = if start.is_defined_later(START_TOOL, known) { find() } else { 0 };
@@ -166,9 +170,9 @@ fn find() -> Option<*mut ompt_start_tool_result_t> {
     }
 }
 
-/// Asks the `ompt_start_tool` at this address whether it wants to be used.
+/// Calls the `ompt_start_tool` at this address, which returns NULL if the tool declines.
 fn ask(function: usize) -> Option<*mut ompt_start_tool_result_t> {
-    // SAFETY: a function of this name has this signature (OpenMP 5.2, 19.3.1).
+    // SAFETY: functions with this name have this signature (OpenMP 5.2, 19.3.1).
     let result = unsafe {
         let function: ompt_start_tool_t = core::mem::transmute(function);
         let version = serving::any().map_or(release::UNKNOWN, |gomp| gomp.version);
@@ -177,9 +181,9 @@ fn ask(function: usize) -> Option<*mut ompt_start_tool_result_t> {
     (!result.is_null()).then_some(result)
 }
 
-/// Initializes the tool; false where it wants no events.
+/// Initializes the tool; false if it wants no events.
 fn initialize(tool: *mut ompt_start_tool_result_t) -> bool {
-    // SAFETY: the tool's result stays valid until its finalize returns (OpenMP 5.2, 19.3.1).
+    // SAFETY: the tool's result stays valid until its finalizer returns (OpenMP 5.2, 19.3.1).
     let Some(function) = (unsafe { (*tool).initialize }) else {
         return false;
     };
@@ -190,7 +194,7 @@ fn initialize(tool: *mut ompt_start_tool_result_t) -> bool {
     // SAFETY: the tool's own function and data.
     let wants_events = unsafe { function(lookup, 0, &raw mut (*tool).tool_data) } != 0;
     if wants_events {
-        // SAFETY: the function stays where it is: nothing unloads a preloaded library.
+        // SAFETY: the function stays loaded: a preloaded library is never unloaded.
         unsafe { libc::atexit(at_exit) };
         // SAFETY: as above.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
@@ -203,7 +207,7 @@ extern "C" fn at_exit() {
         return;
     }
     sanitizer::plant_fault();
-    // A child that came by a system call of its own: its pool's threads are its parent's.
+    // In a child created by a direct system call, the threads of the pool are its parent's.
     let is_unknown = !is_of_this_process();
     if let Some(thread) = thread::existing()
         && !is_unknown
@@ -212,14 +216,14 @@ extern "C" fn at_exit() {
         end_threads_of_pool(thread);
         thread::end();
     }
-    // SAFETY: no thread of the program is bound to be in the tool: it is exiting.
+    // SAFETY: the process is exiting, so no thread of the program has to be in the tool.
     unsafe { finalize_tool() };
 }
 
-/// What a forked child does besides, once events of tasks are noted.
+/// A further function for forked children, set once events of tasks are stored.
 pub(crate) static LEAVE_EVENTS: OnceLock<fn()> = OnceLock::new();
 
-/// Takes note of a fork, in the child.
+/// Called in a forked child.
 extern "C" fn in_child() {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
@@ -230,11 +234,11 @@ extern "C" fn in_child() {
     thread::begin_again();
 }
 
-/// Ends the threads of the calling thread's pool, each by itself: a last region over all of them, which no tool sees.
-/// At exit, outside of all regions, libgomp's threads are simply gone.
+/// Reports the ends of the threads of the calling thread's pool, each on its own thread: runs a last region with all of
+/// them, which is not reported to the tool. At exit, outside of all regions, libgomp's threads end without any call.
 fn end_threads_of_pool(thread: &Thread) {
     let gomp = thread.led_of.get();
-    // The program may have unloaded it.
+    // The program may have unloaded the libgomp.
     if thread.led.get() < 2 || thread.has_artificial_team.get() || !gomp.is_there() {
         return;
     }
@@ -243,13 +247,13 @@ fn end_threads_of_pool(thread: &Thread) {
     if !is_outside {
         return;
     }
-    // SAFETY: a function of the region's type, which reads the data as what it is.
+    // SAFETY: a function with the type of a region's function, which interprets the data correctly.
     unsafe {
         real!(gomp, GOMP_parallel)(end_thread, ptr::from_ref(thread).cast_mut().cast(), thread.led.get(), 0);
     }
 }
 
-/// Ends the calling thread unless it is the [`Thread`] that `leader` points to.
+/// Reports the end of the calling thread unless it is the [`Thread`] to which `leader` points.
 unsafe extern "C-unwind" fn end_thread(leader: *mut c_void) {
     if thread::existing().is_some_and(|thread| !ptr::eq(ptr::from_ref(thread).cast(), leader)) {
         thread::end();

@@ -1,10 +1,10 @@
-//! The tool: how it is found, what it may ask, and its end.
+//! The tool: the search for it, the entry points for it, and its finalization.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `state` | whether there is a tool, and in which process |
-//! | `entry_points` | what the tool may ask |
-//! | `lifecycle` | the search, the begin and the end |
+//! | `entry_points` | the entry points for the tool |
+//! | `lifecycle` | search, initialization and finalization |
 
 #[macro_use]
 pub(crate) mod callbacks;

@@ -1,4 +1,4 @@
-//! Whether there is a tool, in which process, and what the program's variables ask for.
+//! Whether there is a tool, in which process, and the settings from the program's environment variables.
 
 use core::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
@@ -18,9 +18,9 @@ pub(super) static STATE: AtomicU8 = AtomicU8::new(found::NOT_SEARCHED);
 pub(super) static TOOL: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(ptr::null_mut());
 /// Regions may be cancelled, and their tasks discarded.
 pub(super) static IS_CANCELLABLE: AtomicBool = AtomicBool::new(false);
-/// Regions end with a barrier of their own, after which their ends are reported.
+/// Regions end with an additional barrier, after which their ends are reported.
 pub(super) static HAS_EXACT_ENDS: AtomicBool = AtomicBool::new(false);
-/// The process that found the tool, or its child by fork.
+/// The process that found the tool, or its forked child.
 pub(super) static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 /// Whether `OMP_CANCELLATION` allows cancellation.
@@ -30,7 +30,7 @@ pub(crate) fn is_cancellable() -> bool {
     IS_CANCELLABLE.load(Ordering::Relaxed)
 }
 
-/// Whether regions shall end with a barrier of their own. Not where they may be cancelled: no barrier may be added then.
+/// Whether regions end with an additional barrier. Not if cancellation is allowed: then no barrier may be added.
 #[inline(always)]
 pub(crate) fn has_exact_ends() -> bool {
     // Relaxed: set before the tool is active.
@@ -50,7 +50,7 @@ pub(super) unsafe extern "C" fn finalize_tool() {
     if tool.is_null() {
         return;
     }
-    // SAFETY: the result of `ompt_start_tool`, which is valid until this returns.
+    // SAFETY: the result of `ompt_start_tool`, which is valid until the finalizer returns.
     unsafe {
         if let Some(finalize) = (*tool).finalize {
             finalize(&raw mut (*tool).tool_data);

@@ -1,8 +1,8 @@
-//! Calls that the loader binds past what is preloaded: by `dlopen` with `RTLD_DEEPBIND`, and by `dlsym`.
+//! Calls that the loader binds past preloaded libraries: through `dlopen` with `RTLD_DEEPBIND`, and through `dlsym`.
 //!
-//! `LD_AUDIT` may name this library, too. The loader then has a second copy of it in a namespace of its own, which it asks
-//! about each binding. Where that is to a libgomp, the answer is the function of the preloaded copy (`rtld-audit(7)`). Nothing
-//! here allocates, locks or calls the loader.
+//! `LD_AUDIT` may also name this library. The loader then loads a second copy into a namespace of its own and calls it
+//! for each binding. If the target is a libgomp, the copy returns the function of the preloaded copy instead
+//! (`rtld-audit(7)`). This code does not allocate, lock or call the loader.
 
 use core::ffi::{CStr, c_char, c_long, c_uint};
 use core::ptr;
@@ -12,19 +12,19 @@ use omptrace_runtimes::Vendor;
 
 use interpose::elf::{Library, LinkMap};
 
-/// The version of the interface that is known here.
+/// The supported version of the auditing interface.
 const INTERFACE: c_uint = 1;
-/// Bindings to the library, and from it, are of interest (`LA_FLG_BINDTO`, `LA_FLG_BINDFROM`).
+/// Requests calls for bindings to and from the library (`LA_FLG_BINDTO`, `LA_FLG_BINDFROM`).
 const BINDINGS: c_uint = 1 | 2;
-/// Calls of the function are not (`LA_SYMB_NOPLTENTER`, `LA_SYMB_NOPLTEXIT`).
+/// Requests no notifications of calls (`LA_SYMB_NOPLTENTER`, `LA_SYMB_NOPLTEXIT`).
 const NO_CALLS: c_uint = 1 | 2;
-/// The namespace of the program.
+/// The program's namespace.
 const OF_PROGRAM: c_long = 0;
 
 /// The preloaded copy.
 static PRELOADED: AtomicPtr<LinkMap> = AtomicPtr::new(ptr::null_mut());
 
-/// The kind of each library, which the loader keeps with it for us.
+/// The kind of each library, which the loader stores with the library for the auditor.
 mod kind {
     pub(crate) const OTHER: usize = 0;
     pub(crate) const LIBGOMP: usize = 1;
@@ -49,7 +49,7 @@ extern "C" fn la_version(_: c_uint) -> c_uint {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn la_objopen(map: *mut LinkMap, namespace: c_long, cookie: *mut usize) -> c_uint {
-    // SAFETY: the loader's description of a library, with its name, and a word of ours.
+    // SAFETY: the loader's description of a library with its name, and a word for the auditor.
     let kind = unsafe {
         let kind = match namespace {
             OF_PROGRAM => kind_of(CStr::from_ptr((*map).name)),
@@ -77,7 +77,8 @@ unsafe extern "C" fn la_symbind64(
     flags: *mut c_uint,
     name: *const c_char,
 ) -> usize {
-    // SAFETY: the loader's symbol, whose value is its address by now, our words, and the loader's own flags and name.
+    // SAFETY: the loader's symbol, whose value is its address by now, the auditor's words, and the loader's flags and
+    // name.
     let (address, caller, definer, name) = unsafe {
         flags.write(flags.read() | NO_CALLS);
         let address = (*symbol).st_value as usize;
@@ -88,7 +89,7 @@ unsafe extern "C" fn la_symbind64(
     if definer != kind::LIBGOMP || caller != kind::OTHER || preloaded.is_null() {
         return address;
     }
-    // SAFETY: nothing unloads a preloaded library.
+    // SAFETY: a preloaded library is never unloaded.
     let adapter = unsafe { Library::of_map(preloaded) };
     adapter.function(name).unwrap_or(address)
 }

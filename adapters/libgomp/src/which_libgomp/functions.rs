@@ -1,4 +1,4 @@
-//! A libgomp: its functions, and whether it is still there.
+//! A libgomp: its functions, and whether it is still loaded.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use std::sync::OnceLock;
@@ -11,9 +11,9 @@ use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::loaded_libraries::{Mark, Module};
 use crate::which_libgomp::{old_locks, release};
 
-/// The function that GCC makes of a region's or task's body.
+/// The function into which GCC outlines the body of a region or task.
 pub(crate) type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
-/// The function that GCC makes of the copy constructors of a task's data: to, from.
+/// The function that GCC generates to copy a task's data: to, from.
 pub(crate) type CopyFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
 
 /// Declares [`Libgomp`], with a field for each function.
@@ -21,42 +21,45 @@ macro_rules! functions {
     ($( fn $name:ident($($type:ty),*) $(-> $result:ty)?; )*) => {
         /// A runtime that defines GOMP's entry points.
         pub(crate) struct Libgomp {
-            /// Its library.
+            /// The library of the runtime.
             pub(super) library: Candidate,
-            /// Where its functions are looked for: the library, or all of the global scope.
+            /// Where the functions are looked up: the library, or the whole global scope.
             scope: &'static [Symbols],
-            /// It stays loaded until the process ends.
+            /// The library stays loaded until the process ends.
             is_kept: AtomicBool,
-            /// It was unloaded all the same: it was found while that was under way, or the program unloaded it unseen.
+            /// The library was unloaded nevertheless: it was found while it was being unloaded, or the program unloaded
+            /// it without being noticed.
             pub(super) is_gone: AtomicBool,
-            /// [`DOUBTS`] when somebody saw that it is there.
+            /// The value of [`DOUBTS`] when a thread last checked that the library is loaded.
             seen: AtomicUsize,
-            /// By which it is recognised until it is kept.
+            /// Identifies the library until it is pinned.
             pub(super) mark: Option<Mark>,
-            /// It has OMPT itself, as LLVM's and Intel's runtimes have, which serve GCC's code, too. Nothing is reported.
+            /// The runtime has OMPT itself, as LLVM's and Intel's runtimes do, which also serve GCC's code. Then
+            /// nothing is reported.
             pub(crate) has_ompt: bool,
-            /// The version for tools.
+            /// The version that tools get.
             pub(crate) version: &'static CStr,
             pub(super) next: Option<&'static Libgomp>,
-            /// The same functions with the [old locks](crate::which_libgomp::old_locks), where a caller wanted them.
+            /// The same functions with the [old locks](crate::which_libgomp::old_locks), if a caller needed them.
             with_old_locks: OnceLock<&'static Libgomp>,
             $( pub(crate) $name: Option<unsafe extern "C-unwind" fn($($type),*) $(-> $result)?>, )*
         }
 
         impl Libgomp {
-            /// The one of this library, with the functions of the first in `scope` that defines them. `is_kept`: it is never
-            /// unloaded.
+            /// Describes this library, with each function taken from the first entry in `scope` that defines it.
+            /// `is_kept` says that the library is never unloaded.
             pub(super) fn of(library: Candidate, scope: &'static [Symbols], is_kept: bool) -> Box<Libgomp> {
-                // SAFETY: a library that is loaded, for it serves a caller.
+                // SAFETY: the library is loaded, because it serves a caller.
                 let has_ompt = unsafe { library.has_ompt() };
                 let find = |name: &CStr| scope.iter().find_map(|one| one.function(name));
                 let version = release::of(|name| find(name).is_some());
                 let mark = loaded_libraries::mark_at(library.module.place.start).flatten();
                 let mut gomp = Box::<Libgomp>::new_uninit();
                 let made = gomp.as_mut_ptr();
-                // Each field by itself: to copy the whole, the compiler calls `memcpy`, which may be the program's.
-                // SAFETY: each field is written, before the value is one. A function of a name has the signature that libgomp
-                // gives it.
+                // Fields are written one by one: to copy the whole value, the compiler would call `memcpy`, which the
+                // program may replace.
+                // SAFETY: each field is written before the value is used. Functions have the signatures that libgomp
+                // gives them.
                 unsafe {
                     $(
                         let name = interpose::c_name!($name);
@@ -80,7 +83,7 @@ macro_rules! functions {
     };
 }
 
-/// A function of a [`Libgomp`]. A program that calls a function has a libgomp that defines it.
+/// A function of a [`Libgomp`]. If a program calls a function, its libgomp defines it.
 macro_rules! real {
     ($gomp:expr, $name:ident) => {
         match $gomp.$name {
@@ -288,13 +291,13 @@ functions! {
     fn omp_get_default_device() -> c_int;
 }
 
-// SAFETY: its fields never change once it is in the list, but for `with_old_locks`, which is set once.
+// SAFETY: the fields never change once the value is in the list, except `with_old_locks`, which is set once.
 unsafe impl Sync for Libgomp {}
 
 // SAFETY: as above.
 unsafe impl Send for Libgomp {}
 
-/// Replaces lock functions by those of another version, where libgomp has them.
+/// Replaces lock functions by those of another version, if libgomp has that version.
 macro_rules! replace_locks {
     ($gomp:ident, $library:ident, $version:expr, $($name:ident)*) => {$(
         let name = interpose::c_name!($name);
@@ -306,7 +309,7 @@ macro_rules! replace_locks {
 }
 
 impl Libgomp {
-    /// This libgomp for callers of the [old locks](crate::which_libgomp::old_locks).
+    /// This libgomp with the functions for callers of the [old locks](crate::which_libgomp::old_locks).
     pub(super) fn with_old_locks(&'static self) -> &'static Libgomp {
         if let Some(found) = self.with_old_locks.get() {
             return found;
@@ -321,7 +324,7 @@ impl Libgomp {
             omp_init_nest_lock omp_init_nest_lock_ omp_destroy_nest_lock omp_destroy_nest_lock_ omp_set_nest_lock
             omp_set_nest_lock_ omp_unset_nest_lock omp_unset_nest_lock_ omp_test_nest_lock omp_test_nest_lock_
         }
-        // Whoever comes second leaves its own unused.
+        // If another thread was first, this thread's value stays unused.
         self.with_old_locks.get_or_init(|| Box::leak(gomp))
     }
 
@@ -329,29 +332,29 @@ impl Libgomp {
         self.library.module.library == library
     }
 
-    /// Keeps it loaded until the process ends, for its functions are known by their addresses. This asks the loader: only a
-    /// thread that calls the loader anyway may do so.
+    /// Pins the library until the process ends, because its functions are known by their addresses. This calls the
+    /// loader, so only a thread that calls the loader anyway may do it.
     pub(super) fn keep(&self) {
-        // Relaxed: the loader has locks of its own.
+        // Relaxed: the loader has its own locks.
         if self.is_kept.swap(true, Ordering::Relaxed) {
             return;
         }
-        // The name that the loader has now: an earlier one may be gone.
+        // The loader's current name of the library: an earlier one may have been freed.
         if let Some(module) = Module::of_code(self.library.module.place.start) {
             keep(module.name);
         }
     }
 
-    /// Whether it cannot have gone since somebody looked.
+    /// Whether the library cannot have been unloaded since the last check.
     #[inline(always)]
     pub(super) fn is_as_seen(&self) -> bool {
-        // Relaxed: who unloads it runs none of its callers' code.
+        // Relaxed: a thread that unloads the library runs no code of the library's callers.
         self.seen.load(Ordering::Relaxed) == DOUBTS.load(Ordering::Relaxed)
     }
 
-    /// Whether it is loaded, as it was when it was found. Without a lock; true where that cannot be known so.
+    /// Whether the library is still loaded. Takes no lock; true if this cannot be determined without a lock.
     pub(crate) fn is_there(&self) -> bool {
-        // Relaxed, as below: the loader has locks of its own.
+        // Relaxed, as below: the loader has its own locks.
         let doubts = DOUBTS.load(Ordering::Relaxed);
         let is_as_it_was = || {
             self.mark.is_none()
@@ -367,7 +370,7 @@ impl Libgomp {
     }
 }
 
-/// Keeps a library loaded until the process ends.
+/// Pins a library until the process ends.
 pub(super) fn keep(name: *const c_char) {
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
     // SAFETY: the loader's own name of a loaded library.
@@ -376,24 +379,24 @@ pub(super) fn keep(name: *const c_char) {
         interpose::forget_error();
         return;
     }
-    // SAFETY: the handle from above; the library stays all the same.
+    // SAFETY: the handle from above; the library stays loaded.
     unsafe { real_dlclose::close(handle) };
 }
 
-/// A library that defines entry points of GCC's, and may serve callers.
+/// A library that defines entry points for GCC's code and may serve callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(super) module: Module,
     headers: *const [libc::Elf64_Phdr],
 }
 
-// SAFETY: what it points to is the loader's, and stays as it is while the library is loaded.
+// SAFETY: it points to data of the loader, which do not change while the library is loaded.
 unsafe impl Send for Candidate {}
 // SAFETY: as above.
 unsafe impl Sync for Candidate {}
 
 impl Candidate {
-    /// The library, if it is one.
+    /// The library, if it defines such entry points.
     pub(crate) fn of(module: &Module, headers: &[libc::Elf64_Phdr]) -> Option<Candidate> {
         const KNOWN_NAMES: [&CStr; 4] =
             [c"GOMP_parallel", c"GOMP_critical_start", c"omp_set_lock", c"GOMP_barrier"];
@@ -402,15 +405,16 @@ impl Candidate {
         is_one.then(|| Candidate { module: module.clone(), headers })
     }
 
-    /// The function of this name, if it defines one.
+    /// The library's function with this name, if it defines one.
     pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
         self.module.library.function(name)
     }
 
-    /// Whether it has OMPT itself: GCC's runtime finds a tool itself once it has OMPT; so do LLVM's and Intel's.
+    /// Whether the runtime has OMPT itself: future versions of libgomp with OMPT will search for a tool themselves, as
+    /// LLVM's and Intel's runtimes do.
     ///
     /// # Safety
-    /// It is loaded, and stays so meanwhile.
+    /// The library stays loaded meanwhile.
     pub(crate) unsafe fn has_ompt(&self) -> bool {
         let library = self.module.library;
         library.function(c"__kmpc_fork_call").is_some()
@@ -418,7 +422,7 @@ impl Candidate {
             || unsafe { release::looks_for_tools(library.base, &*self.headers) }
     }
 
-    /// Whether it has more than a few functions.
+    /// Whether the library defines more than a few functions.
     pub(crate) fn is_whole(&self) -> bool {
         self.module.library.function(c"GOMP_parallel").is_some()
     }
@@ -430,16 +434,16 @@ impl core::fmt::Debug for Libgomp {
     }
 }
 
-/// How often a libgomp may have begun to go.
+/// How often a libgomp may have been unloaded.
 static DOUBTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A libgomp may be about to go: whoever calls one looks whether it is there.
+/// A libgomp may be unloaded soon: callers must check whether theirs is still loaded.
 pub(crate) fn doubt() {
     // Relaxed: see `Libgomp::is_as_seen`.
     DOUBTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Ends the program: it called `name`, which its libgomp does not define.
+/// Aborts the program: it called `name`, which its libgomp does not define.
 #[cold]
 pub(crate) fn missing(name: &str) -> ! {
     eprintln!("libomptgomp: the program calls {name}, which its libgomp does not define");

@@ -1,8 +1,8 @@
 //! The libraries that the process has loaded.
 //!
-//! A thread that calls OpenMP must not wait for the loader. Another one may hold the loader's lock: it runs a library's
-//! constructor, which waits for this thread. So nothing here is asked of `dladdr`, `dlsym` or `dlopen`. `_dl_find_object` (glibc
-//! 2.35) takes no lock. `dl_iterate_phdr` takes one that no constructor's thread holds.
+//! A thread that calls OpenMP must not wait for the loader. Another thread may hold the loader's lock while it runs a
+//! library's constructor that waits for this thread. So this module does not use `dladdr`, `dlsym` or `dlopen`.
+//! `_dl_find_object` (glibc 2.35) takes no lock, and `dl_iterate_phdr` takes one that is not held during constructors.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ops::Range;
@@ -16,17 +16,17 @@ use interpose::elf::{self, Library, LinkMap, text};
 use interpose::find_object::FindObject;
 use interpose::modules::{self, Iterate};
 
-/// A library, and where it lies.
+/// A library and its address range.
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
     pub(crate) library: Library,
     pub(crate) place: Range<usize>,
-    /// The loader's name of it, for as long as it is loaded.
+    /// The loader's name of the library, valid while it is loaded.
     pub(crate) name: *const c_char,
 }
 
 impl Module {
-    /// Where the library that this code belongs to lies; `None` for a just-in-time compiler's.
+    /// The library that contains this code address; `None` for code of a just-in-time compiler.
     pub(crate) fn of_code(address: usize) -> Option<Module> {
         if let Some(mark) = FIND_OBJECT.at(address) {
             return described(mark?);
@@ -40,23 +40,23 @@ impl Module {
         found
     }
 
-    /// The name, which is empty for the program itself.
+    /// The library's name, which is empty for the program itself.
     pub(crate) fn name(&self) -> &CStr {
         if self.name.is_null() {
             return c"";
         }
-        // SAFETY: a string of the loader's.
+        // SAFETY: a string of the loader.
         unsafe { text(self.name) }
     }
 }
 
-/// Without a lock, where the C library can be asked so. Unknown before [`prepare`].
+/// Finds libraries without a lock, if the C library supports this. Unknown before [`prepare`].
 static FIND_OBJECT: FindObject = FindObject::unknown();
 
-/// The C library's `dl_iterate_phdr`: the program may have one of its own, which uses OpenMP. NULL before [`prepare`].
+/// The C library's `dl_iterate_phdr`: the program may define its own, which uses OpenMP. NULL before [`prepare`].
 static ITERATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// The next `pthread_key_delete` behind this library. NULL before [`prepare`].
+/// The next `pthread_key_delete` after this library in the search order. NULL before [`prepare`].
 static DELETE_KEY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// See [`DELETE_KEY`].
@@ -64,18 +64,18 @@ pub(crate) fn delete_key() -> *const c_void {
     DELETE_KEY.load(Ordering::Relaxed)
 }
 
-/// Looks for the loader's functions, when the process begins: no library comes or goes meanwhile. False where this
+/// Looks up the loader's functions when the process starts: no library is loaded or removed meanwhile. False if this
 /// library is in another namespace than the program.
 pub(crate) fn prepare() -> bool {
     let (mut iterate, mut find, mut delete_key, mut is_here) = (0, 0, None, false);
-    // SAFETY: the loader's list, which nothing changes now.
+    // SAFETY: the loader's list, which does not change now.
     for map in unsafe { elf::maps_from(elf::first_map()) } {
         // SAFETY: as above.
         let library = unsafe { Library::of_map(map) };
         if library.is_own() {
             is_here = true;
         } else if let Some(symbols) = library.symbols() {
-            // The C library comes behind all that may replace its functions.
+            // The C library follows all libraries that may replace its functions.
             iterate = symbols.function(c"dl_iterate_phdr").unwrap_or(iterate);
             find = symbols.function(c"_dl_find_object").unwrap_or(find);
             if is_here {
@@ -86,7 +86,7 @@ pub(crate) fn prepare() -> bool {
     if !is_here {
         return false;
     }
-    // Relaxed: the functions are there since the process began.
+    // Relaxed: these functions exist since the process started.
     DELETE_KEY.store(ptr::with_exposed_provenance_mut(delete_key.unwrap_or(0)), Ordering::Relaxed);
     ITERATE.store(ptr::with_exposed_provenance_mut(iterate), Ordering::Relaxed);
     // SAFETY: 0, or the C library's function.
@@ -94,26 +94,26 @@ pub(crate) fn prepare() -> bool {
     true
 }
 
-/// The library of this mark, which is loaded.
+/// The loaded library with this mark.
 fn described(mark: Mark) -> Option<Module> {
     let map = mark.link_map as *const LinkMap;
     if map.is_null() {
         return None;
     }
-    // SAFETY: the loader's description of a library that is loaded.
+    // SAFETY: the loader's description of a loaded library.
     let (library, name) = unsafe { (Library::of_map(map), (*map).name) };
     Some(Module { library, place: mark.start..mark.end, name })
 }
 
-/// The mark of the library at an address, if there is one; `None` where the loader cannot be asked without a lock.
+/// The mark of the library at an address, if there is a library; `None` if this cannot be determined without a lock.
 pub(crate) fn mark_at(address: usize) -> Option<Option<Mark>> {
     FIND_OBJECT.at(address)
 }
 
-/// Calls `f` with each library, in the order in which they were loaded. It must not load any: the loader holds a lock then.
+/// Calls `f` for each library, in the order of loading. `f` must not load libraries: the loader holds a lock meanwhile.
 pub(crate) fn each(mut f: impl FnMut(&Module, &[libc::Elf64_Phdr])) {
     let iterate = ITERATE.load(Ordering::Relaxed);
-    // SAFETY: NULL, or the C library's function of this name and type.
+    // SAFETY: NULL, or the C library's function with this name and type.
     let Some(iterate) = (unsafe { mem::transmute::<*mut c_void, Option<Iterate>>(iterate) }) else {
         return;
     };
@@ -125,7 +125,7 @@ pub(crate) fn each(mut f: impl FnMut(&Module, &[libc::Elf64_Phdr])) {
             start = start.min(begin);
             end = end.max(begin.wrapping_add(header.p_memsz as usize));
         }
-        // SAFETY: the loader keeps the library loaded while it describes it.
+        // SAFETY: the loader keeps the library loaded while it calls this function.
         if let Some(library) = unsafe { Library::of_headers(base, headers) } {
             let (place, name) = (start..end, info.dlpi_name);
             f(&Module { library, place, name }, headers);

@@ -1,11 +1,11 @@
-//! The libgomps of the process, and which of them serves a caller.
+//! The libgomps of the process, and the one that serves a caller.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
-//! | `functions` | a libgomp, with its functions |
+//! | `functions` | a libgomp with its functions |
 //! | `serving` | the libgomp that serves a caller |
-//! | `passed_on` | functions of OpenMP's own that go on in another runtime |
-//! | `real_dlclose` | the loader's `dlclose`, behind that of this library |
+//! | `passed_on` | OpenMP API functions that continue in another runtime |
+//! | `real_dlclose` | the loader's `dlclose`, which this library replaces |
 
 #[macro_use]
 pub(crate) mod functions;

@@ -1,17 +1,17 @@
-//! Locks of OpenMP 2.5, which code built before GCC 4.4 uses.
+//! OpenMP 2.5 locks, used by code that was built before GCC 4.4.
 //!
-//! libgomp has its lock functions twice: as `OMP_1.0`, where a thread owns a lock, and as `OMP_3.0`, where a task does. A
-//! nestable lock of the first has half the size. The functions here have no versions, so they serve both. Which a caller
-//! wants is in its library's relocations.
+//! libgomp has two versions of its lock functions: in `OMP_1.0` a thread owns a lock, in `OMP_3.0` a task. A nestable
+//! lock of `OMP_1.0` has half the size. The functions of this library have no symbol versions, so they serve both. The
+//! relocations of a caller's library tell which version it needs.
 
 use core::ffi::CStr;
 
 use interpose::elf::{Library, begins_with, ends_with};
 
-/// The version of the old functions.
+/// The symbol version of the old functions.
 pub(crate) const VERSION: &CStr = c"OMP_1.0";
 
-/// Whether the library calls old lock functions. Large ones have a hundred thousand relocations.
+/// Whether the library calls old lock functions. Slow: large libraries have a hundred thousand relocations.
 pub(crate) fn are_called_by(library: Library) -> bool {
     library.refers_to(VERSION, is_lock)
 }

@@ -1,11 +1,11 @@
-//! Which release of GCC a libgomp comes from, and whether it looks for tools itself.
+//! The GCC release of a libgomp, and whether it searches for tools itself.
 
 use core::ffi::CStr;
 use core::slice;
 
 use interpose::elf::begins_with;
 
-/// The newest release first: a function that it brought, and the version that a tool gets.
+/// For each release, newest first: a function that it added, and the version that a tool gets.
 const RELEASES: &[(&CStr, &CStr)] = &[
     (c"GOMP_barrier_ext", c"libgomp of GCC 17 or later through libomptgomp"),
     (c"omp_target_memset", c"libgomp of GCC 16 through libomptgomp"),
@@ -22,20 +22,21 @@ const RELEASES: &[(&CStr, &CStr)] = &[
     (c"GOMP_task", c"libgomp of GCC 4.4 to 4.6 through libomptgomp"),
 ];
 
-/// The version where no libgomp is known yet, or it is older than all of [`RELEASES`].
+/// The version if no libgomp is known yet, or if it is older than all of [`RELEASES`].
 pub(crate) const UNKNOWN: &CStr = c"libgomp through libomptgomp";
 
-/// The version by the functions that a libgomp has. Its file rarely says more: distributions remove the compiler's notes.
+/// The version, derived from the functions that a libgomp has. Its file rarely tells more: distributions remove the
+/// compiler's notes.
 pub(crate) fn of(has: impl Fn(&CStr) -> bool) -> &'static CStr {
     let newest = RELEASES.iter().find(|(function, _)| has(function));
     newest.map_or(UNKNOWN, |(_, version)| version)
 }
 
-/// Whether a library, loaded at `base`, looks for a tool itself: it has the name of the function that every tool defines
-/// (OpenMP 5.2, 19.3.1).
+/// Whether a library loaded at `base` searches for a tool itself: its data contain the name of the function that every
+/// tool defines (OpenMP 5.2, 19.3.1).
 ///
 /// # Safety
-/// The library is loaded, and stays so meanwhile.
+/// The library stays loaded meanwhile.
 pub(crate) unsafe fn looks_for_tools(base: usize, headers: &[libc::Elf64_Phdr]) -> bool {
     const NAME: &CStr = c"ompt_start_tool";
     let is_constant = |header: &&libc::Elf64_Phdr| {
@@ -43,7 +44,7 @@ pub(crate) unsafe fn looks_for_tools(base: usize, headers: &[libc::Elf64_Phdr]) 
     };
     headers.iter().filter(is_constant).any(|header| {
         let begin = base.wrapping_add(header.p_vaddr as usize) as *const u8;
-        // SAFETY: a segment that is loaded, may be read and is not written.
+        // SAFETY: a loaded segment that is readable and not written.
         let bytes = unsafe { slice::from_raw_parts(begin, header.p_filesz as usize) };
         let mut places = 0..bytes.len();
         places.any(|place| bytes[place] == b'o' && begins_with(&bytes[place..], NAME.to_bytes()))

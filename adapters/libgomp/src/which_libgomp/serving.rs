@@ -1,8 +1,8 @@
 //! The libgomp that serves a caller.
 //!
-//! A process may hold several libgomps: a Python wheel brings a renamed copy of its own, beside the system's. A caller
-//! must get the one that the loader would have bound it to. That is the same for all call sites of a library, for which the answer is
-//! kept: it is found as soon in a program with very many call sites.
+//! A process may have several libgomps: a Python wheel brings a renamed copy of its own in addition to the system's. A
+//! caller must get the libgomp to which the loader would have bound it. This is the same for all call sites of a
+//! library, so the result is stored per library: the lookup is as fast in a program with very many call sites.
 
 use core::ffi::{CStr, c_void};
 use core::ptr;
@@ -20,21 +20,22 @@ use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::loaded_libraries::Module;
 use crate::which_libgomp::old_locks;
 
-/// A caller's libgomp.
+/// The libgomp that serves a caller.
 #[derive(Clone, Copy)]
 pub(crate) enum Serving {
-    /// This one.
+    /// This libgomp.
     Libgomp(&'static Libgomp),
-    /// The return address lies in this library: an outlined function ended with a jump to the entry point. So the
-    /// call seems to come from the function here that called the outlined one.
+    /// The return address is in this library: an outlined function ended with a jump to the entry point. So the call
+    /// seems to come from the function of this library that called the outlined one.
     TailCall,
 }
 
-/// The libgomps found: the last one, which names the others. No lock guards them, since a forked child could find it held by
-/// a thread that it does not have. A library's constructor calls libgomp while its thread holds the loader's lock.
+/// The libgomps found, as a list that begins with the newest one. No lock guards the list, because in a forked child it
+/// could be held by a thread that the child does not have, and because a library's constructor may call libgomp while
+/// its thread holds the loader's lock.
 static FOUND: AtomicPtr<Libgomp> = AtomicPtr::new(ptr::null_mut());
 
-/// The libgomp of the code that `return_address` belongs to.
+/// The libgomp that serves the code at `return_address`.
 #[inline(always)]
 pub(crate) fn of_caller(return_address: *const c_void) -> Serving {
     let address = return_address as usize;
@@ -44,26 +45,27 @@ pub(crate) fn of_caller(return_address: *const c_void) -> Serving {
     }
 }
 
-/// The libgomp that was found last, if any.
+/// The most recently found libgomp that is still loaded, if any.
 pub(crate) fn any() -> Option<&'static Libgomp> {
-    // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
+    // SAFETY: NULL, or a leaked libgomp. Acquire: pairs with the release in `add`.
     from(unsafe { FOUND.load(Ordering::Acquire).as_ref() }).next()
 }
 
-/// The libgomps of the list from `first` on.
+/// The libgomps in the list from `first` on that are still loaded.
 fn from(first: Option<&'static Libgomp>) -> impl Iterator<Item = &'static Libgomp> {
     let all = std::iter::successors(first, |gomp| gomp.next);
-    // Relaxed: whoever asks for one that goes meanwhile runs code that goes, too.
+    // Relaxed: a caller whose libgomp is unloaded meanwhile runs code that is unloaded, too.
     all.filter(|gomp| gomp.is_there())
 }
 
-/// The libgomp of the list from `first` on that this library is.
+/// The libgomp in the list from `first` on whose library this is.
 fn of_library(library: Library, first: Option<&'static Libgomp>) -> Option<&'static Libgomp> {
     from(first).find(|gomp| gomp.is_of(library))
 }
 
-/// Keeps all libgomps loaded until the process ends. The calling thread is about to unload a library, whose destructor may be
-/// the first to call one. Then it would be too late, and its threads would run on in code that is gone.
+/// Pins all libgomps until the process ends. The calling thread is about to unload a library, whose destructor may be
+/// the first code to call a libgomp. Then it would be too late to pin it, and its threads would continue in unloaded
+/// code.
 pub(crate) fn keep_all() {
     from(any()).for_each(Libgomp::keep);
     let mut others = Vec::new();
@@ -77,17 +79,18 @@ pub(crate) fn keep_all() {
     others.iter().for_each(|library| keep(library.module.name));
 }
 
-/// The program may hold a lock of its own in this call. What it has in the place of the C library's functions may take the same lock. So
-/// nothing of the C library is called here, except where several libgomps may serve.
+/// The program may hold a lock of its own during this call, and its replacements for functions of the C library may
+/// take the same lock. So no function of the C library is called here, except if several libgomps may serve the call.
 #[cold]
 #[inline(never)]
 fn find_serving(address: usize) -> Serving {
     if served::of(address).is_some() {
-        // The program has unloaded it by a way that is not seen here, and its caller, too: there is another one now.
+        // The program has unloaded the libgomp and its caller without being noticed, and another library is at this
+        // address now.
         forget_unloaded();
     }
     let Some(_searching) = Searching::begin() else {
-        // A function of the program's that the search below has called.
+        // Called by a function of the program that the search below has called.
         return Serving::Libgomp(any().unwrap_or_else(|| search(address, None)));
     };
     let module = Module::of_code(address);
@@ -106,7 +109,7 @@ fn find_serving(address: usize) -> Serving {
         }),
         None => Serving::Libgomp(search(address, None)),
     };
-    // A just-in-time compiler's code is in no library, but no library lies in the same page.
+    // Code of a just-in-time compiler is in no library, and no library is in the same page.
     let page = address & !(PAGE - 1);
     served::remember(module.map_or(page..page + PAGE, |module| module.place), serving);
     serving
@@ -114,11 +117,11 @@ fn find_serving(address: usize) -> Serving {
 
 impl Serving {
     fn of(gomp: *const Libgomp) -> Serving {
-        // SAFETY: NULL, or a libgomp that was leaked.
+        // SAFETY: NULL, or a leaked libgomp.
         unsafe { gomp.as_ref() }.map_or(Serving::TailCall, Serving::Libgomp)
     }
 
-    /// Whether its libgomp cannot have gone since somebody looked.
+    /// Whether the libgomp cannot have been unloaded since the last check.
     #[inline(always)]
     fn is_sure(self) -> bool {
         match self {
@@ -143,10 +146,10 @@ impl Serving {
     }
 }
 
-/// No processor's pages have less.
+/// The smallest page size of all CPUs.
 const PAGE: usize = 4096;
 
-/// The libraries that have called, and what serves each. A library's call sites are served alike.
+/// The libraries that have called, and the libgomp that serves each. All call sites of a library have the same libgomp.
 mod served {
     use core::ops::Range;
     use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
@@ -160,7 +163,8 @@ mod served {
         serving: AtomicPtr<Libgomp>,
     }
 
-    /// For as long as the process lives. What serves further ones is searched for at each call.
+    /// Number of callers that are stored, for the whole life of the process. The libgomp for further callers is
+    /// searched for at each call.
     const CALLERS: usize = 1024;
 
     static CALLERS_KNOWN: [Caller; CALLERS] = [const {
@@ -171,29 +175,30 @@ mod served {
         }
     }; CALLERS];
 
-    /// Values in place of where a library begins. Searches go on behind them.
+    /// Special values of a caller's start address. `FORGOTTEN`: an entry that was removed; searches continue after it.
     const FORGOTTEN: usize = 1;
-    /// A place that a thread has taken for a new one.
+    /// An entry that a thread is filling.
     const TAKEN: usize = 2;
 
-    /// For parts of the memory, the place of the library that called from there last: where to look first.
+    /// For each part of the address space, the index of the library that last called from there, which is tried first.
     static GUESSES: [AtomicU16; 256] = [const { AtomicU16::new(0) }; 256];
-    /// Bytes of such a part, as a power of two.
+    /// Size of such a part in bytes, as a power of two.
     const PART_BITS: usize = 16;
 
     impl Caller {
         #[inline(always)]
         fn has(&self, address: usize) -> bool {
-            // Acquire: pairs with the release in `remember`. So do the next ones, so that the last look comes last.
+            // Acquire: pairs with the release in `remember`. The next loads are also acquire, so that the last check
+            // comes last.
             let begin = self.begin.load(Ordering::Acquire);
             begin > TAKEN && (begin..self.end.load(Ordering::Acquire)).contains(&address)
         }
     }
 
-    /// The one that `address` lies in.
+    /// The library that contains `address`.
     #[inline(always)]
     fn caller_of(address: usize) -> Option<&'static Caller> {
-        // Relaxed: whatever it is, the caller there is looked at.
+        // Relaxed: any value will do, because the caller at this index is checked.
         let guess = &GUESSES[(address >> PART_BITS) % GUESSES.len()];
         let guessed = &CALLERS_KNOWN[usize::from(guess.load(Ordering::Relaxed)) % CALLERS];
         if guessed.has(address) { Some(guessed) } else { caller_among_all(address, guess) }
@@ -212,7 +217,7 @@ mod served {
         let caller = caller_of(address)?;
         let begin = caller.begin.load(Ordering::Acquire);
         let serving = caller.serving.load(Ordering::Acquire);
-        // Relaxed: behind the acquire above. Another library may have taken the place meanwhile.
+        // Relaxed: follows the acquire above. Another library may have taken the entry meanwhile.
         let is_same = begin > TAKEN && caller.begin.load(Ordering::Relaxed) == begin;
         is_same.then(|| Serving::of(serving))
     }
@@ -220,12 +225,12 @@ mod served {
     pub(super) fn remember(place: Range<usize>, serving: Serving) {
         for caller in &CALLERS_KNOWN {
             let known = caller.begin.load(Ordering::Relaxed);
-            // Relaxed: nothing is read behind it, and what is written is released below.
+            // Relaxed: no data are read after it, and the data written are released below.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             if (known == 0 || known == FORGOTTEN)
                 && caller.begin.compare_exchange(known, TAKEN, success, failure).is_ok()
             {
-                // Release: pairs with the acquire in `of`, as the next ones.
+                // Release: pairs with the acquire in `of`; likewise the next stores.
                 caller.end.store(place.end, Ordering::Release);
                 caller.serving.store(serving.libgomp(), Ordering::Release);
                 caller.begin.store(place.start, Ordering::Release);
@@ -234,13 +239,14 @@ mod served {
         }
     }
 
-    /// Forgets the libraries that `is_gone` says are not loaded any more, or that are served by one that is not.
+    /// Removes the libraries for which `is_gone` says that they are no longer loaded, and those that are served by an
+    /// unloaded libgomp.
     pub(super) fn forget(is_gone: impl Fn(usize) -> bool) {
         for caller in &CALLERS_KNOWN {
             let begin = caller.begin.load(Ordering::Acquire);
             let is_served = || Serving::of(caller.serving.load(Ordering::Acquire)).is_there();
             if begin > TAKEN && (is_gone(begin) || !is_served()) {
-                // Relaxed: what is put here later is released by itself.
+                // Relaxed: an entry that is stored here later has its own release.
                 let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
                 let _ = caller.begin.compare_exchange(begin, FORGOTTEN, success, failure);
             }
@@ -248,11 +254,11 @@ mod served {
     }
 }
 
-/// Forgets libraries that are not loaded any more.
+/// Removes libraries that are no longer loaded.
 ///
-/// None of them calls meanwhile: its code is gone.
+/// None of them calls meanwhile, because its code is unloaded.
 pub(crate) fn forget_unloaded() {
-    // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
+    // SAFETY: NULL, or a leaked libgomp. Acquire: pairs with the release in `add`.
     let Some(last) = (unsafe { FOUND.load(Ordering::Acquire).as_ref() }) else {
         return;
     };
@@ -265,7 +271,8 @@ pub(crate) fn forget_unloaded() {
     served::forget(is_gone);
 }
 
-/// The libgomp that the loader would have bound the caller to: the global scope's, else that of the caller's own module.
+/// The libgomp to which the loader would have bound the caller: that of the global scope, otherwise that of the
+/// caller's own module.
 fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
     let start = start::get();
     if let Some(library) = &start.libgomp {
@@ -290,18 +297,18 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
             add(Libgomp::of(found.clone(), scope.leak(), false))
         });
     }
-    // Nothing can serve the call.
+    // No loaded library can serve the call.
     eprintln!("libomptgomp: no loaded libgomp can serve the caller at {address:#x}");
     std::process::abort();
 }
 
-/// The candidate that the loader has bound the caller to, or would.
+/// The candidate to which the loader has bound the caller, or would bind it.
 fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Candidate> {
     let at = |address: usize| {
         let mut candidates = candidates.iter();
         candidates.find(|candidate| candidate.module.place.contains(&address))
     };
-    // Functions that are not wrapped are bound past this library.
+    // Functions that this library does not define are bound to the caller's libgomp directly.
     let is_openmp = |name: &CStr| {
         let name = name.to_bytes();
         begins_with(name, b"omp_") || begins_with(name, b"GOMP_")
@@ -309,7 +316,7 @@ fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Cand
     if let Some(bound) = caller.library.bindings(is_openmp).find_map(at) {
         return Some(bound);
     }
-    // The loader alone knows which libraries were opened with RTLD_GLOBAL.
+    // Only the loader knows which libraries were opened with RTLD_GLOBAL.
     let find = |handle| {
         // SAFETY: `RTLD_NEXT` or a handle of `dlopen`, and a string.
         at(unsafe { interpose::symbol(handle, c"GOMP_parallel") } as usize)
@@ -320,7 +327,8 @@ fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Cand
     })
 }
 
-/// The one for code that is bound to none: a just-in-time compiler's, and that of modules that took the address by `dlsym`.
+/// The candidate for code that is bound to none: code of a just-in-time compiler, or of modules that got the address by
+/// `dlsym`.
 fn by_default(candidates: &[Candidate]) -> Option<&Candidate> {
     let is_known = |candidate: &&Candidate| any().is_some_and(|gomp| gomp.is_of(candidate.module.library));
     let is_gnu = |candidate: &&Candidate| Vendor::Gnu.makes(candidate.module.name().to_bytes());
@@ -329,14 +337,15 @@ fn by_default(candidates: &[Candidate]) -> Option<&Candidate> {
     found.or_else(|| all.next())
 }
 
-/// Adds a libgomp to those found. Another thread may have done so meanwhile: then its one serves, and no list has both.
+/// Adds a libgomp to the list. Another thread may have added the same library meanwhile: then that entry is used, and
+/// the list has no duplicates.
 fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
     let gomp = Box::into_raw(gomp);
     let mut last = FOUND.load(Ordering::Acquire);
     loop {
-        // SAFETY: NULL, or a libgomp that was leaked.
+        // SAFETY: NULL, or a leaked libgomp.
         let known = unsafe { last.as_ref() };
-        // SAFETY: from `into_raw`, and nothing else has it yet.
+        // SAFETY: from `into_raw`, and nothing else uses it yet.
         unsafe {
             if let Some(other) = of_library((*gomp).library.module.library, known) {
                 drop(Box::from_raw(gomp));
@@ -344,9 +353,9 @@ fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
             }
             (*gomp).next = known;
         }
-        // Release: pairs with the acquire in `any`. Acquire: what another thread has added is read.
+        // Release: pairs with the acquire in `any`. Acquire: the entry that another thread has added is read.
         match FOUND.compare_exchange_weak(last, gomp, Ordering::Release, Ordering::Acquire) {
-            // SAFETY: it is in the list now, and never freed.
+            // SAFETY: the libgomp is in the list now and never freed.
             Ok(_) => return unsafe { &*gomp },
             Err(other) => last = other,
         }

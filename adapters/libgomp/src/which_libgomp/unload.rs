@@ -1,11 +1,12 @@
-//! Libraries that the program unloads: they are forgotten, since another library may come to lie there.
+//! Handles libraries that the program unloads: their entries are removed, because another library may be loaded at the
+//! same address.
 
 use core::ffi::{c_int, c_void};
 
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::{functions, real_dlclose, serving};
 
-/// The program's own call.
+/// Replaces the loader's `dlclose` for the program.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     serving::keep_all();
@@ -16,8 +17,8 @@ unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
 }
 
 interpose::interpose! {
-    /// A libgomp deletes its key when it is unloaded, also by a way that is not seen here. It may do so by a jump, so that the
-    /// loader seems to call.
+    /// A libgomp deletes its key when it is unloaded, even if the unloading is not noticed otherwise. It may do so by a
+    /// jump, so that the loader seems to be the caller.
     unsafe extern "C" fn pthread_key_delete(), goes on in choose_delete_key(0)
 }
 
@@ -30,7 +31,7 @@ unsafe extern "C" fn choose_delete_key(_return_address: *const c_void, _: usize)
     if !known.is_null() {
         return known;
     }
-    // A library's constructor that comes before ours, or another namespace.
-    // SAFETY: looked at as a pointer only.
+    // Called by a library's constructor that runs before ours, or in another namespace.
+    // SAFETY: only treated as a pointer.
     unsafe { interpose::next(c"pthread_key_delete") }.unwrap_or(none as *const c_void)
 }

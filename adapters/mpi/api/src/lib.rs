@@ -1,22 +1,22 @@
-//! The functions of MPI, as traces number them.
+//! The MPI functions and their numbers in traces.
 //!
 //! ```text
 //! function(346)  ->  MPI_Send, Class::Send, in all versions of the standard
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
-//! | [`table`] | the functions, a row each |
-//! | [`wrappers`] | writes the source of the wrappers that `libomptmpi.so` and its companions export |
+//! | [`table`] | the functions, one row each |
+//! | [`wrappers`] | generates the source of the wrappers that `libomptmpi.so` and its companions export |
 //!
-//! The bindings of a function have the same number: `MPI_Send`, `MPI_Send_c`, and Fortran's `mpi_send_`.
+//! All bindings of a function have the same number: `MPI_Send`, `MPI_Send_c`, and Fortran's `mpi_send_`.
 
 #![no_std]
 
 mod table;
 pub mod wrappers;
 
-/// The function of this number, as in traces.
+/// The function with this number in traces.
 pub fn function(number: u32) -> Option<&'static Function> {
     let place = (number as usize).checked_sub(1)?;
     table::FUNCTIONS.get(place)
@@ -27,14 +27,14 @@ pub fn functions() -> impl Iterator<Item = (u32, &'static Function)> {
     (1..).zip(&table::FUNCTIONS)
 }
 
-/// A function of MPI.
+/// An MPI function.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    /// Its name in C.
+    /// Name in C.
     pub name: &'static str,
-    /// The version of the standard that has it.
+    /// First version of the standard that has the function.
     pub version: Version,
-    /// What a call of it does.
+    /// Class of the operation that a call does.
     pub class: Class,
     bindings: u8,
     parameters: &'static str,
@@ -44,23 +44,23 @@ impl Function {
     const FORTRAN: u8 = 1;
     const LARGE: u8 = 2;
 
-    /// Whether Fortran has it.
+    /// Whether the function has a Fortran binding.
     pub fn is_fortran(&self) -> bool {
         self.bindings & Self::FORTRAN != 0
     }
 
-    /// Whether it has a variant for large counts, whose name in C ends with `_c`.
+    /// Whether the function has a variant for large counts, whose C name ends with `_c`.
     pub fn has_large_count(&self) -> bool {
         self.bindings & Self::LARGE != 0
     }
 
-    /// The parameters in C.
+    /// The parameters of the C binding.
     pub fn parameters(&self) -> impl Iterator<Item = Parameter> {
         self.parameters.split_ascii_whitespace().map(Parameter::of)
     }
 }
 
-/// The first version of the standard that has a function, as far as it matters which libraries have it.
+/// The first version of the standard that has a function, as far as libraries differ by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// MPI 3.1 or earlier.
@@ -73,19 +73,19 @@ pub enum Version {
     V5_0,
 }
 
-/// What a call does. The numbers are those of traces.
+/// The class of operation that a call does. The numbers are those in traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Class {
-    /// Sends, and returns when the buffer is free.
+    /// Sends, and returns when the buffer may be reused.
     Send = 1,
     /// Receives.
     Receive = 2,
-    /// Sends and receives (`MPI_Sendrecv`), also without blocking.
+    /// Sends and receives (`MPI_Sendrecv`), including the nonblocking variants.
     Both = 3,
-    /// Starts to send.
+    /// Starts a send.
     NonblockingSend = 4,
-    /// Starts to receive.
+    /// Starts a receive.
     NonblockingReceive = 5,
     /// Creates or starts a persistent or partitioned operation (`MPI_Send_init`, `MPI_Start`, `MPI_Pready`).
     Persistent = 6,
@@ -97,15 +97,16 @@ pub enum Class {
     Probe = 9,
     /// Communicates with all members of a communicator.
     Collective = 10,
-    /// Starts to communicate with all members.
+    /// Starts a collective operation.
     NonblockingCollective = 11,
     /// Accesses or synchronizes a window.
     OneSided = 12,
     /// Uses a file.
     File = 13,
-    /// Creates or frees communicators, windows and requests; initialization and its end; other processes.
+    /// Creates or frees communicators, windows and requests; initializes or finalizes MPI; starts or connects
+    /// processes.
     Management = 14,
-    /// All else: queries, datatypes, groups, and what else needs no other process.
+    /// Everything else: queries, datatypes, groups, and other local operations.
     Other = 15,
 }
 
@@ -134,7 +135,7 @@ impl Class {
     }
 }
 
-/// Which way a parameter's value goes (of a handle: what becomes of the object that it names).
+/// Direction of a parameter's value (for a handle: of the object that it names).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To MPI.
@@ -148,15 +149,15 @@ pub enum Direction {
 /// A parameter of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its kind, as the standard's description has it: `RANK`, `TAG`, `COMMUNICATOR`.
+    /// Kind in the standard's machine-readable description: `RANK`, `TAG`, `COMMUNICATOR`.
     pub kind: &'static str,
-    /// Which way its value goes.
+    /// Direction of the value.
     pub direction: Direction,
-    /// Whether C passes an address. Fortran passes one of each parameter.
+    /// Whether C passes an address. Fortran passes the address of every parameter.
     pub is_pointer: bool,
-    /// Whether it is an array.
+    /// Whether the parameter is an array.
     pub is_array: bool,
-    /// Whether only C has it.
+    /// Whether only the C binding has the parameter.
     pub is_c_only: bool,
 }
 

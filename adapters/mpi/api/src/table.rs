@@ -1,7 +1,9 @@
-//! The functions of MPI, a row each. A function's number is its position, from 1: rows are appended, and never moved or removed.
+//! The MPI functions, one row each. A function's number is its position, from 1: rows are appended and never moved or
+//! removed.
 //!
-//! Names, parameters and bindings come from the MPI Forum's machine-readable standard, as of the Python package `pympistandard` 0.2.0
-//! (`apis.json`; see ORIGIN.md next to the crate's manifest). The class and the version were added here.
+//! Names, parameters and bindings come from the MPI Forum's machine-readable standard in the Python package
+//! `pympistandard` 0.2.0 (`apis.json`; see ORIGIN.md next to the crate's manifest). Class and version were added by
+//! this project.
 
 use crate::{Class::*, Function, Version};
 
@@ -27,7 +29,7 @@ const fn f(
     Function { name, version, class, bindings, parameters }
 }
 
-/// All of them, by number.
+/// All functions, by number.
 #[rustfmt::skip]
 pub(crate) static FUNCTIONS: [Function; 480] = [
     f("MPI_Abi_get_fortran_booleans", V5_0, Other, F, "TYPECLASS_SIZE >&LOGICAL_VOID >&LOGICAL_VOID >&LOGICAL"),

@@ -1,29 +1,29 @@
-//! The source of the wrappers that the preloaded libraries export: a line for each symbol.
+//! Generates the source of the wrappers that the preloaded libraries export: one line for each symbol.
 //!
 //! ```text
 //! wrapper!(MPI_Send, 2768);       346 * 8 + Spelling::C
 //! wrapper!(mpi_send_, 2770);      346 * 8 + Spelling::Underscore
 //! ```
 //!
-//! Programs ask which functions there are (`dlsym`, weak references), and call those that they find. So there are three libraries,
-//! each with functions that an MPI library has all of, or none.
+//! Programs test which functions exist (`dlsym`, weak references) and call those that they find. So there are three
+//! libraries; an MPI library has either all functions of one of them or none.
 
 use core::fmt::{Result, Write};
 
 use crate::{Class, Function, Version, functions};
 
-/// A library that is preloaded.
+/// A preloaded library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// `libomptmpi.so`: functions of MPI 3.1.
     Mpi3,
-    /// `libomptmpi4.so`: what MPI 4.0 adds.
+    /// `libomptmpi4.so`: the functions that MPI 4.0 adds.
     Mpi4,
     /// `libomptmpi4c.so`: the variants for large counts.
     LargeCount,
 }
 
-/// A binding of a function, by how linkers spell it.
+/// A binding of a function with the spelling of its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Spelling {
@@ -43,11 +43,11 @@ pub enum Spelling {
     F08 = 6,
 }
 
-/// How many spellings fit.
+/// Number of slots for each function.
 const SPELLINGS: usize = 8;
 
 impl Spelling {
-    /// All of them.
+    /// All spellings.
     pub const ALL: [Spelling; 7] = [
         Spelling::C,
         Spelling::LargeCount,
@@ -58,15 +58,15 @@ impl Spelling {
         Spelling::F08,
     ];
 
-    /// Whether it is Fortran's.
+    /// Whether the spelling is one for Fortran.
     pub fn is_fortran(self) -> bool {
         !matches!(self, Spelling::C | Spelling::LargeCount)
     }
 
-    /// Writes the symbol of the function of this name.
+    /// Writes the symbol for the function with this C name.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// The errors of `to`.
     pub fn write(self, name: &str, to: &mut impl Write) -> Result {
         let mut letters = name.chars();
         letters.try_for_each(|letter| {
@@ -86,21 +86,22 @@ impl Spelling {
     }
 }
 
-/// The number of a symbol: that of the function, and the spelling.
+/// The number of a symbol, which combines the function's number and the spelling.
 pub fn slot(number: u32, spelling: Spelling) -> usize {
     number as usize * SPELLINGS + spelling as usize
 }
 
-/// The function and the spelling of a slot.
+/// The function and the spelling for a slot.
 pub fn of_slot(slot: usize) -> Option<(&'static Function, Spelling)> {
     let function = crate::function((slot / SPELLINGS) as u32)?;
     Some((function, *Spelling::ALL.get(slot % SPELLINGS)?))
 }
 
-/// How many slots there are.
+/// Number of slots.
 pub const SLOTS: usize = (crate::table::FUNCTIONS.len() + 1) * SPELLINGS;
 
-/// Functions that only define or name what others use; their calls are not reported.
+/// Functions of the class `Other` that are wrapped nevertheless, because they define or name objects that other calls
+/// use; their calls are not reported.
 const WATCHED: [&str; 9] = [
     "MPI_Comm_set_name",
     "MPI_Pcontrol",
@@ -114,8 +115,8 @@ const WATCHED: [&str; 9] = [
 ];
 
 impl Function {
-    /// Whether a preloaded library wraps it. What later versions of the standard add neither communicates nor waits, but for flushing
-    /// buffers, and fewer libraries have it.
+    /// Whether a preloaded library wraps the function. Functions of later versions of the standard neither communicate
+    /// nor wait, except those that flush buffers, and few libraries have them.
     pub fn is_wrapped(&self) -> bool {
         let matters = self.class != Class::Other || WATCHED.contains(&self.name);
         matters && self.version <= Version::V4_0
@@ -138,10 +139,10 @@ impl Function {
     }
 }
 
-/// Writes the lines of a library.
+/// Writes the source lines for a library.
 ///
 /// # Errors
-/// Those of `to`.
+/// The errors of `to`.
 pub fn write(library: Library, to: &mut impl Write) -> Result {
     for (number, function) in functions().filter(|(_, function)| function.is_wrapped()) {
         let spellings = Spelling::ALL.into_iter().filter(|spelling| function.is_spelled(*spelling));

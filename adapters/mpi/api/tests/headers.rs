@@ -1,15 +1,15 @@
-//! The table against the prototypes of each `mpi.h` on the machine: the number of parameters, and which are passed by address. A wrapper
-//! that takes a handle for the address of one crashes the program.
+//! Compares the table with the prototypes of each `mpi.h` on the machine: the number of parameters, and which are
+//! passed by address. A wrapper that mistakes a handle for the address of one crashes the program.
 
 use std::path::PathBuf;
 use std::{env, fs};
 
 use omptrace_mpi_api::{Class, Function, Version, functions};
 
-/// Further headers: a list of paths, as `PATH` has them.
+/// Further headers: a list of paths in the format of `PATH`.
 const VARIABLE: &str = "OMPTRACE_MPI_HEADERS";
 
-/// Where Debian's packages have them.
+/// The headers in the directories of Debian's packages.
 fn headers() -> Vec<PathBuf> {
     let folders =
         ["/usr/lib", "/usr/include"].map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
@@ -20,7 +20,7 @@ fn headers() -> Vec<PathBuf> {
     installed.chain(env::split_paths(&named)).filter(|path| path.is_file()).collect()
 }
 
-/// Whether each parameter of a prototype is an address, and whether there may be more.
+/// For each parameter of a prototype, whether it is an address; and whether the function takes further arguments.
 fn prototype(header: &str, name: &str) -> Option<(Vec<bool>, bool)> {
     let start = header.match_indices(name).find_map(|(at, _)| {
         let before = header[..at].trim_end();
@@ -66,7 +66,7 @@ fn parameters_are_those_of_headers() {
             assert_eq!(is_variadic, function.name == "MPI_Pcontrol");
             compared += 1;
         }
-        // MPICH has its prototypes in further files, and those of calls for files in one of their own.
+        // MPICH has its prototypes in other headers, and those for file operations in a separate one.
         let has_prototypes = prototype(&header, "MPI_Send").is_some();
         let of_old = |function: &Function| function.version == Version::V3_1 && function.class < Class::File;
         for (_, function) in functions().filter(|(_, function)| has_prototypes && of_old(function)) {

@@ -1,7 +1,9 @@
-//! `libomptmpi4.so`: functions that MPI 4.0 added. And `libomptmpi4c.so`: the variants of functions for large counts (`_c`).
+//! `libomptmpi4.so`: the functions that MPI 4.0 added; or `libomptmpi4c.so`: the variants of functions for large counts
+//! (`_c`).
 //!
-//! All that they export goes on in `libomptmpi.so`, which is preloaded along with them, and which has what is known of threads and
-//! of the tracer. They are libraries of their own because programs ask which functions there are: see [`omptrace_mpi_api::wrappers`].
+//! All exported functions continue in `libomptmpi.so`, which is preloaded together with these libraries and holds the
+//! state of threads and of the tracer. They are separate libraries because programs test which functions exist: see
+//! [`omptrace_mpi_api::wrappers`].
 //!
 //! [`omptrace_mpi_api::wrappers`]: https://docs.rs/omptrace-mpi-api
 
@@ -13,7 +15,7 @@
 mod wrapper;
 
 unsafe extern "C" {
-    /// Of `libomptmpi.so`. It has the arguments of the function that was called.
+    /// A function of `libomptmpi.so`. Its arguments are those of the called MPI function.
     fn omptrace_mpi_call();
 }
 

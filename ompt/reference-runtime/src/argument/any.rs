@@ -1,4 +1,4 @@
-//! Any value of each type that a callback's argument can have.
+//! Generates arbitrary values of the argument types of callbacks.
 
 use std::fmt::Debug;
 
@@ -10,16 +10,16 @@ use super::{
     Numbers, OmptEnum, Text,
 };
 
-/// The slots that a generated script has per thread.
+/// Number of slots per thread in a generated script.
 pub const GENERATED_SLOTS: u32 = 12;
 
-/// An [`Argument`] of which values can be generated.
+/// An [`Argument`] whose values can be generated.
 pub trait Any: Argument {
-    /// Any value.
+    /// Generates any value.
     fn any() -> BoxedStrategy<Self>;
 }
 
-/// `type: strategy;` makes one [`Any`].
+/// `type: strategy;` implements [`Any`].
 macro_rules! any {
     ($($t:ty: $strategy:expr;)*) => {$(
         impl Any for $t {
@@ -72,7 +72,7 @@ where
     T: Clone + Debug + TryFrom<u64, Error: Debug> + 'static,
 {
     fn any() -> BoxedStrategy<Self> {
-        // The high bits where they fit.
+        // Includes the high bits if the type has them.
         let number = any_word().prop_map(|word| {
             T::try_from(word).unwrap_or_else(|_| T::try_from(word & 0xffff).expect("16 bits fit"))
         });
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// Small numbers, addresses as they are, and anything.
+/// Small numbers, realistic addresses, and arbitrary values.
 fn any_word() -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => 0..20_u64,
@@ -103,7 +103,7 @@ fn any_frame() -> impl Strategy<Value = FrameContent> {
     )
 }
 
-/// A few, and now and then as many as no program has.
+/// A few dependences, and sometimes more than any program has.
 fn any_dependences() -> impl Strategy<Value = Vec<(u64, u32)>> {
     let dependence = || {
         let dependence_type = Enum::<ompt_dependence_type_t>::any();

@@ -1,4 +1,4 @@
-//! Arguments that the tool gets a pointer to: frames, texts, chunks, arrays.
+//! Arguments passed to the tool as pointers: frames, texts, chunks, arrays.
 
 use std::fmt::Debug;
 
@@ -43,7 +43,7 @@ impl Placed for Option<Box<ompt_frame_t>> {
         self.as_deref().map_or(0, |frame| &raw const *frame as u64)
     }
 
-    /// Its fields; those of NULL are 0.
+    /// Shows the fields; 0 for NULL.
     fn show(&self, _: &str, line: &mut Line) {
         let frame = self.as_deref().copied().unwrap_or(ompt_frame_t {
             exit_frame: ompt_data_none,
@@ -66,14 +66,14 @@ impl Placed for Option<Box<ompt_frame_t>> {
 pub struct Text(pub Option<Vec<u8>>);
 
 impl Text {
-    /// Of a string.
+    /// A text from a string.
     pub fn new(text: &str) -> Text {
         Text(Some(text.into()))
     }
 }
 
 impl Argument for Text {
-    /// The bytes and a 0 behind them.
+    /// The bytes with a terminating 0.
     type Placed<'a> = Option<Vec<u8>>;
 
     fn place<'a>(&'a self, _: &'a Slots) -> Self::Placed<'a> {
@@ -102,12 +102,12 @@ pub enum ControlArgument {
     Phase(Text),
 }
 
-/// A [`ControlArgument`], its text in memory.
+/// A [`ControlArgument`] whose text is in memory.
 #[derive(Debug)]
 pub enum PlacedControlArgument {
-    /// As it is.
+    /// Passed as it is.
     Address(Address),
-    /// The bytes and a 0 behind them.
+    /// The bytes with a terminating 0.
     Phase(Option<Vec<u8>>),
 }
 
@@ -145,17 +145,17 @@ impl Placed for PlacedControlArgument {
 pub enum Instance {
     /// An iteration or a code address; only for kinds that are not chunks.
     Word(u64),
-    /// A pointer to a chunk, for the kinds that are.
+    /// A pointer to a chunk; only for kinds that are chunks.
     #[allow(missing_docs, reason = "the fields are those of `ompt_dispatch_chunk_t`")]
     Chunk { start: u64, iterations: u64 },
 }
 
-/// An [`Instance`], its chunk in memory.
+/// An [`Instance`] whose chunk is in memory.
 #[derive(Debug)]
 pub enum PlacedInstance {
-    /// As it is.
+    /// Passed as it is.
     Word(u64),
-    /// A chunk, to which the tool gets a pointer.
+    /// A chunk, passed to the tool as a pointer.
     Chunk(Box<ompt_dispatch_chunk_t>),
 }
 
@@ -180,7 +180,7 @@ impl Placed for PlacedInstance {
         }
     }
 
-    /// The instance, and what is in the chunk; 0 where it is not one.
+    /// Shows the instance and the chunk's content; 0 if it is not a chunk.
     fn show(&self, name: &str, line: &mut Line) {
         let (start, iterations) = match self {
             PlacedInstance::Word(_) => (0, 0),
@@ -234,12 +234,12 @@ impl Placed for Option<Vec<ompt_dependence_t>> {
 pub struct Numbers<T>(pub Option<Vec<T>>);
 
 impl<T> Numbers<T> {
-    /// How many there are; `None` for NULL.
+    /// Number of elements; `None` for NULL.
     pub fn count(&self) -> Option<usize> {
         self.0.as_ref().map(Vec::len)
     }
 
-    /// Keeps the first `len`.
+    /// Keeps the first `len` elements.
     pub fn truncate(&mut self, len: usize) {
         self.0.iter_mut().for_each(|numbers| numbers.truncate(len));
     }

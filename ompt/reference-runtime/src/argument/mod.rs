@@ -1,7 +1,7 @@
-//! The types of a callback's arguments: each says how its values are passed to the tool and shown afterwards.
+//! The types of callback arguments: how their values are passed to the tool and shown afterwards.
 //!
-//! [`Data`] and [`New`] point to data that the runtime keeps for the tool. `register` has what is passed as it is, and
-//! `memory` what the tool gets a pointer to.
+//! [`Data`] and [`New`] are pointers to data that the runtime keeps for the tool. `register` has arguments passed by
+//! value, and `memory` arguments passed as pointers.
 
 #[cfg(feature = "generate")]
 mod any;
@@ -20,38 +20,38 @@ pub use any::{Any, GENERATED_SLOTS};
 pub use memory::*;
 pub use register::*;
 
-/// A line of the report: the callback's name and arguments, as `omptrace dump --json` has them.
+/// A line of the report: the callback's name and arguments, in the format of `omptrace dump --json`.
 pub type Line = Map<String, Value>;
 
 /// An argument of a [`Call`](super::Call).
 pub trait Argument: Clone + Debug + Serialize + DeserializeOwned + 'static {
-    /// It, placed in memory where the callback gets a pointer.
+    /// The argument, placed in memory if the callback gets a pointer.
     type Placed<'a>: Placed;
 
-    /// Places it in memory.
+    /// Places the argument in memory.
     fn place<'a>(&'a self, slots: &'a Slots) -> Self::Placed<'a>;
 
-    /// The highest slot that it names.
+    /// The highest slot that the argument uses.
     fn highest_slot(&self) -> Option<u32> {
         None
     }
 
-    /// Adds `distance` to the slots that it names, so that threads do not share them.
+    /// Adds `distance` to the slots that the argument uses, so that threads do not share slots.
     fn move_slots(&mut self, _distance: u32) {}
 }
 
-/// An argument that lives in memory until the callback has returned.
+/// An argument that stays in memory until the callback has returned.
 pub trait Placed {
-    /// The content of the register.
+    /// The value passed in the register.
     fn word(&self) -> u64;
 
-    /// Adds it to the line, after the callback has returned.
+    /// Adds the argument to the line, after the callback has returned.
     fn show(&self, name: &str, line: &mut Line);
 }
 
-/// A C type that a callback has as a parameter, made of a register's content.
+/// A C type of a callback parameter, which can be converted from a register's value.
 pub trait Parameter {
-    /// The parameter in `word`.
+    /// Converts from a register's value.
     fn from_word(word: u64) -> Self;
 }
 
@@ -59,7 +59,7 @@ fn hex(value: u64) -> Value {
     format!("{value:#x}").into()
 }
 
-/// The data objects that a round's threads have: slot `n` is one `ompt_data_t`, 0 until the tool writes it.
+/// The data objects for a round's threads: slot `n` is one `ompt_data_t`, which is 0 until the tool writes it.
 #[derive(Debug)]
 pub struct Slots(Box<[AtomicU64]>);
 
@@ -69,7 +69,7 @@ impl Slots {
         Slots((0..count).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Where the tool finds the data.
+    /// The pointer to pass to the tool.
     pub fn pointer(&self, data: Data) -> *mut ompt_data_t {
         match data {
             Data::Null => std::ptr::null_mut(),
@@ -77,13 +77,13 @@ impl Slots {
         }
     }
 
-    /// The content of the slot of `data`; 0 for a null pointer.
+    /// The value in the slot of `data`; 0 for a null pointer.
     pub(super) fn content(&self, data: Data) -> u64 {
         self.value(data).unwrap_or(0)
     }
 
-    /// The value that the tool last stored; `None` for a null pointer. Slots that threads share without [`Sync`] between
-    /// them may change at any time.
+    /// The value that the tool stored last; `None` for a null pointer. The value of a slot that threads share without
+    /// [`Sync`] between them may change at any time.
     ///
     /// [`Sync`]: super::Step::Sync
     fn value(&self, data: Data) -> Option<u64> {
@@ -94,13 +94,13 @@ impl Slots {
     }
 }
 
-/// A pointer to data that the tool has seen before; shown as it was before the callback.
+/// A pointer to data that the tool has seen before; shown with its value before the callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
     /// NULL.
     Null,
-    /// A pointer to the slot of that number.
+    /// A pointer to the slot with this number.
     Slot(u32),
 }
 
@@ -125,11 +125,11 @@ impl Argument for Data {
     }
 }
 
-/// A [`Data`] that is being passed.
+/// A [`Data`] argument of a call in progress.
 #[derive(Debug)]
 pub struct PlacedData {
     pointer: *mut ompt_data_t,
-    /// The content of the slot before the callback.
+    /// The value in the slot before the callback.
     before: Option<u64>,
 }
 
@@ -143,7 +143,7 @@ impl Placed for PlacedData {
     }
 }
 
-/// A pointer to data that the tool may write in this callback; shown as it is afterwards.
+/// A pointer to data that the tool may write in this callback; shown with its value after the callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct New(pub Data);
@@ -164,7 +164,7 @@ impl Argument for New {
     }
 }
 
-/// A [`New`] that is being passed.
+/// A [`New`] argument of a call in progress.
 #[derive(Debug)]
 pub struct PlacedNew<'a> {
     slots: &'a Slots,

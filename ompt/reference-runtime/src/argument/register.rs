@@ -1,4 +1,4 @@
-//! Arguments that are passed as they are: numbers, addresses, enumerations.
+//! Arguments passed by value: numbers, addresses, enumerations.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use super::{Argument, Line, Parameter, Placed, Slots, hex};
 use crate::device::lookup_of;
 use crate::dialect::Dialect;
 
-/// `type: |word| value` makes one [`Parameter`].
+/// `type: |word| value` implements [`Parameter`].
 macro_rules! parameters {
     ($($t:ty: |$word:ident| $from:expr;)*) => {$(
         impl Parameter for $t {
@@ -46,12 +46,12 @@ impl<T> Parameter for *mut T {
 
 impl Parameter for Option<ompt_function_lookup_t> {
     fn from_word(word: u64) -> Self {
-        // SAFETY: `Lookup` makes this word of such an option, of the same size.
+        // SAFETY: `Lookup` makes this word from such an option, of the same size.
         unsafe { std::mem::transmute(word as usize) }
     }
 }
 
-/// `type: |value| word, what is shown;` makes one [`Argument`] that is its own content.
+/// `type: |value| word, shown value;` implements [`Argument`] for a type that is passed by value.
 macro_rules! in_registers {
     ($($t:ty: |$x:ident| $word:expr, $shown:expr;)*) => {$(
         impl Argument for $t {
@@ -76,7 +76,7 @@ macro_rules! in_registers {
     )*};
 }
 
-/// An address, or another number that is shown in hex.
+/// An address, or another number shown in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Address(pub u64);
@@ -91,17 +91,17 @@ in_registers! {
 
 /// A type of [`ompt_sys::enums`].
 pub trait OmptEnum: Copy + Debug + 'static {
-    /// Its known values.
+    /// The known values.
     const VALUES: &'static [(&'static str, u32)];
 
     /// The C type.
     const NAME: &'static str;
 
-    /// The value's name as `omptrace dump` has it; `None` where it shows the number.
+    /// The value's name in `omptrace dump`; `None` if that shows the number.
     fn name(value: u32) -> Option<&'static str>;
 }
 
-/// A number of the enumeration or set of flags `T`.
+/// A number of the enumeration or flag set `T`.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Enum<T>(pub u32, #[serde(skip)] PhantomData<T>);
@@ -150,7 +150,7 @@ impl<T: OmptEnum> Placed for Enum<T> {
     }
 }
 
-/// Each type becomes an [`OmptEnum`], named by the function in front, and a [`Parameter`].
+/// Implements [`OmptEnum`], with the names returned by the given function, and [`Parameter`] for each type.
 macro_rules! ompt_enums {
     ($name_of:expr; $($t:ident)*) => {$(
         impl OmptEnum for $t {
@@ -179,7 +179,7 @@ ompt_enums! { |value| value.name();
 // Sets of flags are shown as numbers.
 ompt_enums! { |_| None; ompt_cancel_flag_t ompt_parallel_flag_t ompt_task_flag_t }
 
-/// The lookup function of a device.
+/// A device's lookup function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lookup {
@@ -187,7 +187,7 @@ pub enum Lookup {
     Null,
     /// A function that finds nothing.
     FindsNothing,
-    /// The handle of the script's device of this number.
+    /// The lookup function of the script's device with this number.
     Device(u32),
 }
 

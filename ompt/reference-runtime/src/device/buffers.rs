@@ -1,4 +1,4 @@
-//! How a device fills the tool's buffers, and gives them back.
+//! Fills the tool's buffers, and returns them.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ use super::records::NativeRecord;
 use super::running::{Buffer, ENDS, FLUSHES, LATE, Running, Trace, die};
 
 thread_local! {
-    /// The thread is in a completion.
+    /// Whether the thread is in a completion.
     static IN_COMPLETION: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -34,11 +34,11 @@ pub(super) fn wait_for_flushes() {
     }
 }
 
-/// How long a flush of [`Misbehaviour::FlushReturnsEarly`] takes.
+/// Duration of a flush with [`Misbehaviour::FlushReturnsEarly`].
 const FLUSH_TAKES: Duration = Duration::from_millis(5);
 
 impl Running {
-    /// The number that it gives as its own.
+    /// The device number that the device reports.
     pub(super) fn said_number(&self) -> c_int {
         if self.does(Misbehaviour::SaysDeviceZero) { 0 } else { self.number as c_int }
     }
@@ -63,14 +63,14 @@ impl Running {
         }
     }
 
-    /// Writes a record of `operation`, where tracing is on and there is room.
+    /// Writes a record of `operation`, if tracing is on and there is room.
     pub(super) fn write(&self, truth: Option<Operation>, operation: &Operation) {
         if self.keeps_silent_about(operation) {
             self.trace().played.unrecorded.extend(truth);
             return;
         }
         let place = |at: usize, is_second: bool| {
-            // SAFETY: the buffer has room for it, the tool promised that it can be written.
+            // SAFETY: the buffer has room for it, and the tool guarantees that it can be written.
             unsafe {
                 match self.script.format {
                     Format::Ompt => (at as *mut ompt_record_ompt_t)
@@ -87,7 +87,7 @@ impl Running {
         });
     }
 
-    /// Writes a record of an end of a target region, where the tool wants that.
+    /// Writes a record of the begin or end of a target region, if the tool wants that.
     pub(super) fn write_target(&self, endpoint: ompt_scope_endpoint_t, target_id: u64) {
         let is_wanted = self.does(Misbehaviour::TargetRecords) && self.trace().wants_targets;
         if is_wanted && self.script.format == Format::Ompt {
@@ -104,7 +104,7 @@ impl Running {
     fn keeps_silent_about(&self, operation: &Operation) -> bool {
         let trace = self.trace();
         if trace.callbacks.is_none() || trace.is_paused {
-            // The tool does not expect one.
+            // The tool does not expect a record.
             return false;
         }
         let optype = ompt_target_data_op_t(operation.data_op.unwrap_or(0));
@@ -116,7 +116,7 @@ impl Running {
             || is_transfer && self.does(Misbehaviour::NoTransferRecords)
     }
 
-    /// Has `place` write a record, where tracing is on and there is room, and `account` note it.
+    /// Writes a record with `place`, if tracing is on and there is room, and counts it with `account`.
     fn write_with(&self, place: impl FnOnce(usize, bool), account: impl FnOnce(&mut Played)) {
         let bytes = self.record_bytes();
         let Some(mut trace) = self.make_room(bytes) else {
@@ -149,23 +149,23 @@ impl Running {
         }
     }
 
-    /// Completions of a device come one after the other. Within one, a thread has its turn.
+    /// Serializes completions of a device. Within a completion, the thread already has its turn.
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         let lock = || self.completions.lock().unwrap_or_else(PoisonError::into_inner);
         (!is_in_completion()).then(lock)
     }
 
-    /// Whose buffer the calling thread writes to.
+    /// The key of the buffer to which the calling thread writes.
     pub(super) fn writer(&self) -> u64 {
         if self.does(Misbehaviour::BufferPerThread) {
-            // SAFETY: it only asks the kernel.
+            // SAFETY: only queries the kernel.
             unsafe { libc::gettid() as u64 }
         } else {
             0
         }
     }
 
-    /// The trace, with a buffer being filled that has room; `None` where tracing is off.
+    /// The trace, with a current buffer that has room; `None` if tracing is off.
     pub(super) fn make_room(&self, bytes: usize) -> Option<MutexGuard<'_, Trace>> {
         let trace = self.trace();
         let (request, _) = trace.callbacks.filter(|_| !trace.is_paused)?;
@@ -187,7 +187,7 @@ impl Running {
         full.into_iter().for_each(|buffer| self.complete(buffer, true));
         drop(turn);
         let (mut address, mut size) = (ptr::null_mut(), 0);
-        // SAFETY: the tool's callback, with places that it can write.
+        // SAFETY: the tool's callback, with valid pointers.
         unsafe { request(self.said_number(), &mut address, &mut size) };
         if self.script.uses_bytes > 0 {
             size = size.min(self.script.uses_bytes);
@@ -200,14 +200,14 @@ impl Running {
         if has_room {
             let buffer =
                 Buffer { address: address as usize, bytes: size, used: 0, delivered: 0, is_flushed: false };
-            // Another thread that shares the buffer may have brought one meanwhile.
+            // Another thread that shares the buffer may have added one in the meantime.
             let other = trace.filling.insert(writer, buffer);
             trace.full.extend(other);
         }
         Some(trace)
     }
 
-    /// Delivers what is in the buffer and was not delivered yet; `owned`: the buffer is the tool's again.
+    /// Delivers the undelivered part of the buffer; `owned` returns the buffer to the tool.
     pub(super) fn complete(&self, buffer: Buffer, owned: bool) {
         let trace = self.trace();
         let (Some((_, complete)), false) = (trace.callbacks, trace.is_unloaded) else {
@@ -240,7 +240,7 @@ impl Running {
             for (address, bytes, begin, owned, end) in calls {
                 ENDS.lock().unwrap_or_else(PoisonError::into_inner).insert(address, end);
                 let address = address as *mut ompt_buffer_t;
-                // SAFETY: the tool's callback, with a buffer of its own, or one that this device misbehaves with.
+                // SAFETY: the tool's callback, with one of its buffers, or a buffer with which this device misbehaves.
                 unsafe { complete(number, address, bytes, begin, owned.into()) };
             }
             IN_COMPLETION.set(before);
@@ -252,7 +252,7 @@ impl Running {
         }
     }
 
-    /// The ranges of a buffer that are to be delivered: a completion for each.
+    /// The ranges of a buffer to deliver, with one completion for each.
     fn ranges(&self, buffer: &Buffer) -> Vec<Range<usize>> {
         let (begin, end) = (buffer.address + buffer.delivered, buffer.address + buffer.used);
         let bytes = self.record_bytes();
@@ -266,7 +266,7 @@ impl Running {
         records(0).chain(records(1)).collect()
     }
 
-    /// Has all delivered that there is; `stop`: and gives all buffers back.
+    /// Delivers everything; with `stop`, also returns all buffers.
     pub(super) fn flush(&'static self, stop: bool) {
         if stop || !self.does(Misbehaviour::FlushReturnsEarly) {
             return self.flush_now(stop);
@@ -308,7 +308,7 @@ impl Running {
         buffers.into_iter().for_each(|buffer| self.complete(buffer, true));
     }
 
-    /// Tracing stops.
+    /// Stops tracing.
     pub(super) fn stop(&'static self) {
         if self.does(Misbehaviour::CompletesAfterStop) {
             let late = thread::spawn(|| {
@@ -326,7 +326,7 @@ impl Running {
         wait_for_flushes();
     }
 
-    /// Where the runtime has deleted what its entry points need.
+    /// Aborts if the runtime has deleted what its entry points need.
     pub(super) fn must_be_alive(&self, entry_point: &str) {
         if self.trace().is_finalized && self.does(Misbehaviour::EntryPointsDieAtFinalize) {
             die(&format!("{entry_point} after device_finalize"));

@@ -1,4 +1,5 @@
-//! A driver that is asked for a device's records, as NVIDIA's is by CUPTI: the runtime reports to it what the device does.
+//! A driver that provides a device's records, as NVIDIA's does through CUPTI: the runtime reports the device's work to
+//! it.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::operation::Operation;
 
-/// Device, data operation or 0, bytes, begin and end in the time of day.
+/// Device, data operation or 0, bytes, begin and end in nanoseconds of real time.
 type Worked = unsafe extern "C" fn(u32, u32, u64, u64, u64);
 
 /// The library of a driver, which stays loaded.
@@ -17,7 +18,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Loads it.
+    /// Loads the library.
     pub(super) fn load(path: &Path) -> Result<Driver, String> {
         let words = |error| format!("{}: {error}", path.display());
         // SAFETY: a library made for this.
@@ -27,7 +28,7 @@ impl Driver {
         Ok(Driver { worked, _library: library })
     }
 
-    /// The device has worked.
+    /// Reports an operation of the device.
     pub(super) fn worked(&self, device: u32, operation: &Operation) {
         let Operation { data_op, bytes, begin_ns, end_ns, .. } = *operation;
         // SAFETY: as in `load`.

@@ -13,17 +13,17 @@ use super::operation::host_ns;
 use super::records::NativeRecord;
 use super::running::{DEVICES, ENDS, MAX_DEVICES, Running};
 
-/// The device of a handle.
+/// The device with this handle.
 fn of_handle(device: *mut ompt_device_t) -> Option<&'static Running> {
     DEVICES.get()?.get((device as usize).checked_sub(1)?)
 }
 
-/// Whether any device does this. Entry points for records do not say which device the buffer belongs to.
+/// Whether any device has this misbehaviour. Entry points for records do not tell which device the buffer belongs to.
 fn with_misbehaviour(misbehaviour: Misbehaviour) -> bool {
     DEVICES.get().into_iter().flatten().any(|device| device.does(misbehaviour))
 }
 
-/// Makes of these functions the lookups of devices.
+/// Turns these functions into the lookup functions of devices.
 macro_rules! entry_points {
     ($($name:literal $function:ident: $signature:ty,)*) => {
         unsafe extern "C" fn lookup<const DEVICE: usize>(name: *const c_char) -> Option<ompt_interface_fn_t> {
@@ -62,7 +62,7 @@ entry_points! {
     c"ompt_get_record_abstract" get_record_abstract: ompt_get_record_abstract_t,
 }
 
-/// The lookup of a device.
+/// The lookup function of a device.
 pub(crate) fn lookup_of(device: u32) -> ompt_function_lookup_t {
     const LOOKUPS: [ompt_function_lookup_t; MAX_DEVICES] =
         [lookup::<0>, lookup::<1>, lookup::<2>, lookup::<3>];
@@ -83,7 +83,7 @@ unsafe extern "C" fn get_device_time(device: *mut ompt_device_t) -> ompt_device_
 }
 
 unsafe extern "C" fn translate_time(device: *mut ompt_device_t, time: ompt_device_time_t) -> f64 {
-    /// The error of [`Misbehaviour::TranslatesBadly`].
+    /// The relative error of [`Misbehaviour::TranslatesBadly`].
     const ERROR: f64 = 3e-4;
     let device = of_handle(device).filter(|device| !device.does(Misbehaviour::TranslatesToZero));
     device.map_or(0.0, |device| {
@@ -263,6 +263,6 @@ unsafe extern "C" fn get_record_native(
 }
 
 unsafe extern "C" fn get_record_abstract(native_record: *mut c_void) -> *mut ompt_record_abstract_t {
-    // SAFETY: a record that `get_record_native` gave.
+    // SAFETY: a record returned by `get_record_native`.
     unsafe { &raw mut (*native_record.cast::<NativeRecord>()).summary }
 }

@@ -3,104 +3,106 @@
 use ompt_sys::ompt_record_ompt_t;
 use serde::{Deserialize, Serialize};
 
-/// A misbehaviour of a device, or a way that the specification allows and few expect.
+/// A misbehaviour of a device, or behaviour that the specification permits but few tools expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Misbehaviour {
-    /// `ompt_set_trace_ompt` answers `ompt_set_never`.
+    /// `ompt_set_trace_ompt` returns `ompt_set_never`.
     RefusesOmpt,
-    /// `ompt_set_trace_ompt` knows the kinds by their first numbers only.
+    /// `ompt_set_trace_ompt` only knows the kinds by their old numbers.
     RefusesEmi,
-    /// `ompt_set_trace_native` answers `ompt_set_never`.
+    /// `ompt_set_trace_native` returns `ompt_set_never`.
     RefusesNative,
     /// `ompt_start_trace` fails.
     RefusesStart,
-    /// `ompt_translate_time` answers 0.
+    /// `ompt_translate_time` returns 0.
     TranslatesToZero,
-    /// Requests and completions say device 0.
+    /// Requests and completions report device 0.
     SaysDeviceZero,
-    /// A completion per record, its begin in the middle of the buffer, and a last one without records gives it back.
+    /// There is a completion for each record, starting in the middle of the buffer, and a last one without records that
+    /// returns the buffer.
     CompletesInParts,
-    /// The last completion comes after `ompt_stop_trace` has returned.
+    /// The last completion is made after `ompt_stop_trace` has returned.
     CompletesAfterStop,
-    /// Each buffer is given back twice.
+    /// Each buffer is returned twice.
     CompletesTwice,
     /// Completions of a buffer that is not the tool's.
     CompletesForeignBuffers,
-    /// Full buffers come back in the reverse order, when tracing is flushed.
+    /// Full buffers are returned in reverse order, when tracing is flushed.
     ReversesBuffers,
-    /// No buffer comes back before tracing stops.
+    /// No buffer is returned before tracing stops.
     KeepsBuffers,
-    /// Each second record is a null pointer.
+    /// Every second record is a null pointer.
     NullRecords,
-    /// Each second record is of an invalid type.
+    /// Every second record has an invalid type.
     InvalidRecords,
-    /// Each second record is of a kind that no specification has.
+    /// Every second record has an unknown kind.
     UnknownKinds,
-    /// Each second record lies where no memory is.
+    /// Every second record has an invalid address.
     BadPointers,
-    /// The cursor does not advance, and says that there is a next record.
+    /// The cursor does not advance, but the device reports that there is a next record.
     EndlessCursor,
     /// Completions report more bytes than the buffer has.
     TooManyBytes,
-    /// The end of each operation is before its begin.
+    /// The end time of each operation is before its start.
     SwapsTimes,
-    /// Each second record has no times.
+    /// Every second record has no times.
     ZeroTimes,
-    /// All records name the same operation.
+    /// All records have the same operation id.
     ReusesIds,
-    /// `host_op_id` and `target_id` are in each other's place.
+    /// `host_op_id` and `target_id` are swapped.
     SwapsIds,
-    /// From `device_finalize` on, `ompt_flush_trace`, `ompt_stop_trace` and `ompt_advance_buffer_cursor` abort. AMD's.
+    /// After `device_finalize`, `ompt_flush_trace`, `ompt_stop_trace` and `ompt_advance_buffer_cursor` abort. AMD.
     EntryPointsDieAtFinalize,
-    /// Each thread has a buffer, which is the tool's again when it is full, and never else. AMD's.
+    /// Each thread has a buffer, which is returned only when it is full. AMD.
     BufferPerThread,
-    /// Of a buffer, each second record is ready first: a completion for each, and one for each of the others later. AMD's.
+    /// Every second record of a buffer is ready first: there is a completion for each of these, and later one for each
+    /// of the others. AMD.
     GapsInBuffers,
-    /// `ompt_stop_trace` drops what was not delivered. AMD's.
+    /// `ompt_stop_trace` drops undelivered records. AMD.
     StopDropsUndelivered,
-    /// `ompt_flush_trace` returns before the records are delivered, on a thread of the runtime; a further one, of any device, returns
-    /// when those are. AMD's.
+    /// `ompt_flush_trace` returns before the records are delivered by a thread of the runtime; a second flush, of any
+    /// device, waits for these. AMD.
     FlushReturnsEarly,
-    /// A buffer that was flushed is not flushed again: further records in it are delivered when it is full, and never else. The thread
-    /// that starts tracing again has a new buffer. AMD's.
+    /// A flushed buffer is not flushed again: further records in it are delivered only when it is full. The thread that
+    /// starts tracing again gets a new buffer. AMD.
     FlushesBufferOnce,
-    /// `ompt_flush_trace` answers 0, and does nothing, in a completion. AMD's.
+    /// `ompt_flush_trace` returns 0 and does nothing within a completion. AMD.
     NoFlushInCompletion,
-    /// Target regions have records, one for the begin and one for the end, without a time. AMD's.
+    /// Target regions have a record for the begin and one for the end, without times. AMD.
     TargetRecords,
-    /// A target region aborts where records of target regions are wanted. AMD's, on a thread without a task.
+    /// A target region aborts if records of target regions are wanted. AMD, on a thread without a task.
     DiesOfTargetRecords,
-    /// A record takes [`BIG_RECORD_BYTES`], and the program aborts where a buffer has no room for one. AMD's.
+    /// A record takes [`BIG_RECORD_BYTES`], and the program aborts if a buffer has no room for one. AMD.
     BigRecords,
-    /// A child that is forked while the device is traced never ends. AMD's.
+    /// A child that is forked while the device is traced never ends. AMD.
     ChildHangs,
-    /// After `device_unload` nothing is delivered, and `ompt_flush_trace` answers 0. AMD's, where a library was closed.
+    /// After `device_unload`, nothing is delivered and `ompt_flush_trace` returns 0. AMD, after a library was closed.
     EndsAtUnload,
-    /// There is no `device_initialize` and no `device_finalize`, unless it is device 0. AMD's at its commit 4bc87c52.
+    /// Only device 0 has `device_initialize` and `device_finalize`. AMD at commit 4bc87c52.
     OnlyFirstAnnounced,
-    /// Associations and their ends have no records. AMD's.
+    /// Associations and disassociations have no records. AMD.
     NoAssociationRecords,
-    /// Transfers have no records. AMD's at its commit 021b7b48.
+    /// Transfers have no records. AMD at commit 021b7b48.
     NoTransferRecords,
-    /// `ompt_set_trace_ompt` answers `ompt_set_sometimes` for all kinds, `ompt_set_always` for the kinds that devices do, and
-    /// `ompt_set_never` for the others. AMD's.
+    /// `ompt_set_trace_ompt` returns `ompt_set_sometimes` for all kinds together, `ompt_set_always` for the kinds that
+    /// devices support, and `ompt_set_never` for the others. AMD.
     GrantsKinds,
-    /// `ompt_translate_time` is wrong by a part of the time since the first question. AMD's.
+    /// `ompt_translate_time` has an error proportional to the time since its first call. AMD.
     TranslatesBadly,
-    /// A second `ompt_start_trace` prints a message, and answers 1. AMD's.
+    /// A second `ompt_start_trace` prints a message, and returns 1. AMD.
     WarnsOfSecondStart,
-    /// Records have a hash of the thread for the thread's id. AMD's.
+    /// Records contain a hash of the thread instead of the thread's id. AMD.
     HashesThreads,
-    /// Records of allocations have the number that the device has in its plug-in, which is smaller by one. AMD's.
+    /// Records of allocations contain the device's number in its plug-in, which is lower by one. AMD.
     AllocatesByPluginNumber,
-    /// All of [`AMDS`]; the entry points of [`MISSING_AMDS`] are missing.
+    /// All of [`AMDS`]; the entry points in [`MISSING_AMDS`] are missing.
     #[serde(rename = "amd-2026")]
     Amd2026,
 }
 
-/// The ways of AMD's runtime of 2026. Other versions, and other tools beside it, do [`Misbehaviour::OnlyFirstAnnounced`],
-/// [`Misbehaviour::NoTransferRecords`] and [`Misbehaviour::SwapsTimes`] too.
+/// The behaviour of AMD's runtime of 2026. Other versions, and combinations with other tools, also have
+/// [`Misbehaviour::OnlyFirstAnnounced`], [`Misbehaviour::NoTransferRecords`] and [`Misbehaviour::SwapsTimes`].
 pub const AMDS: &[Misbehaviour] = &[
     Misbehaviour::EntryPointsDieAtFinalize,
     Misbehaviour::BufferPerThread,
@@ -130,5 +132,5 @@ pub const MISSING_AMDS: &[&str] = &[
     "get_record_native",
     "get_record_abstract",
 ];
-/// Bytes of a record of [`Misbehaviour::BigRecords`].
+/// Bytes of a record with [`Misbehaviour::BigRecords`].
 pub const BIG_RECORD_BYTES: usize = size_of::<ompt_record_ompt_t>() + 8;

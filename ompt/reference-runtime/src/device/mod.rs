@@ -1,8 +1,9 @@
-//! Devices of the reference runtime: trace buffers, records, clocks, and whatever real runtimes do wrong with them.
+//! Devices of the reference runtime: trace buffers, records, clocks, and the faults of real runtimes.
 //!
-//! A script lists its [`Device`]s. `device_initialize` is a call of the script like any other. Its lookup is
-//! [`Lookup::Device`](super::argument::Lookup), its handle the device's number plus 1. From then on the tool can use all
-//! tracing entry points of OpenMP 5.2, 19.6.2. [`Offload`](super::script::Step::Offload) has the device work.
+//! A script lists its [`Device`]s. `device_initialize` is an ordinary call of the script. Its lookup function is
+//! [`Lookup::Device`](super::argument::Lookup), and its handle is the device's number plus 1. After that, the tool can
+//! use all tracing entry points of OpenMP 5.2, 19.6.2. [`Offload`](super::script::Step::Offload) steps let the device
+//! work.
 //!
 //! ```text
 //! {"devices": [{"type": "toy", "clock": {"offset": 1000000, "drift_ppm": 200.0, "jitter_us": 50},
@@ -14,19 +15,19 @@
 //! ]]}]}
 //! ```
 //!
-//! Buffers may have any size down to one record. The report says what each device really did, in the time of day. A test
-//! compares it with what a tool made of the records.
+//! Buffers may have any size down to one record. The report contains what each device really did, in real time, for
+//! comparison with what a tool derives from the records.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `description` | a device as a script describes it |
-//! | `operation` | what a device does, and the clock of it |
-//! | `running` | a device at work |
-//! | `driver` | reports what a device does to its driver, for tools that ask that |
-//! | `misbehaviour` | what devices do wrong, by name |
-//! | `buffers` | fills the tool's buffers, and gives them back |
-//! | `records` | the records in them |
-//! | `entry_points` | what the tool can ask |
+//! | `description` | a device as described by a script |
+//! | `operation` | an operation of a device, and the clock for its times |
+//! | `running` | the state of a device |
+//! | `driver` | reports a device's work to its driver, for tools that query the driver |
+//! | `misbehaviour` | the faults of devices, by name |
+//! | `buffers` | fills the tool's buffers, and returns them |
+//! | `records` | the records in the buffers |
+//! | `entry_points` | the tracing entry points |
 
 mod buffers;
 mod description;
@@ -54,7 +55,7 @@ pub(super) use operation::host_ns;
 pub use operation::{Operation, Played};
 pub use running::MAX_DEVICES;
 
-/// Makes the script's devices.
+/// Creates the script's devices.
 ///
 /// # Errors
 /// There are too many, or a driver cannot be loaded.
@@ -80,13 +81,13 @@ pub(super) fn make(devices: &[Device]) -> Result<(), String> {
     Ok(())
 }
 
-/// The work of all devices.
+/// What all devices did.
 pub(super) fn played() -> Vec<Played> {
     let devices = DEVICES.get().into_iter().flatten();
     devices.map(|device| device.trace().played.clone()).collect()
 }
 
-/// Waits until everything that is late has been delivered.
+/// Waits for all late deliveries.
 pub(super) fn settle() {
     let late = mem::take(&mut *LATE.lock().unwrap_or_else(PoisonError::into_inner));
     for thread in late {
@@ -94,7 +95,7 @@ pub(super) fn settle() {
     }
 }
 
-/// The device has worked: begin and end are times of [`host_ns`].
+/// The device has done an operation; its times are from [`host_ns`].
 pub(super) fn worked(device: u32, operation: Operation) {
     if let Some(device) = DEVICES.get().and_then(|devices| devices.get(device as usize)) {
         match &device.driver {
@@ -114,7 +115,7 @@ pub(super) fn region(device: u32, endpoint: ompt_scope_endpoint_t, target_id: u6
     }
 }
 
-/// The device writes `records` records of kernels that no host has submitted.
+/// The device writes `records` kernel records that do not belong to operations of the host.
 pub(super) fn storm(device: u32, records: u64) {
     let Some(device) = DEVICES.get().and_then(|devices| devices.get(device as usize)) else {
         return;
@@ -133,8 +134,8 @@ pub(super) fn storm(device: u32, records: u64) {
     }
 }
 
-/// The runtime is about to report that the device goes: by then it has delivered everything, and tracing has stopped (OpenMP
-/// 5.2, 19.5.2.20).
+/// The runtime is about to report that the device is finalized: everything has been delivered, and tracing has stopped
+/// (OpenMP 5.2, 19.5.2.20).
 pub(super) fn finalizes(device: i32) {
     let devices = DEVICES.get().map_or(&[][..], Vec::as_slice);
     let Some(device) = devices.get(device as usize) else {
@@ -148,7 +149,7 @@ pub(super) fn finalizes(device: i32) {
     device.trace().is_finalized = true;
 }
 
-/// The runtime has reported that a library goes: it delivers what there is of all devices.
+/// The runtime has reported that a library is unloaded: delivers everything of all devices.
 pub(super) fn unloaded() {
     for device in DEVICES.get().into_iter().flatten() {
         if device.does(Misbehaviour::EndsAtUnload) {
@@ -158,7 +159,7 @@ pub(super) fn unloaded() {
     }
 }
 
-/// Whether the runtime keeps calls about a device's begin and end to itself.
+/// Whether the runtime does not report the initialization and finalization of this device.
 pub(super) fn is_unannounced(device: i32) -> bool {
     let devices = DEVICES.get().map_or(&[][..], Vec::as_slice);
     let device = usize::try_from(device).ok().filter(|number| *number > 0);
@@ -166,7 +167,7 @@ pub(super) fn is_unannounced(device: i32) -> bool {
     device.is_some_and(|device| device.does(Misbehaviour::OnlyFirstAnnounced))
 }
 
-/// Whether this process, a child, would wait for ever for a thread that it does not have.
+/// Whether this process, a forked child, would wait forever for a thread that does not exist in it.
 pub(super) fn child_hangs() -> bool {
     let mut devices = DEVICES.get().into_iter().flatten();
     devices.any(|device| device.does(Misbehaviour::ChildHangs) && device.trace().callbacks.is_some())

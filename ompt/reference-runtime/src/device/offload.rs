@@ -1,4 +1,4 @@
-//! A target region with everything that belongs to it: the host's callbacks, and the device's work between them.
+//! A complete target region: the host's callbacks, and the device's work in between.
 
 use ompt_sys::*;
 
@@ -9,12 +9,12 @@ use crate::device::Operation;
 pub use crate::script::steps::Offload;
 
 impl Offload {
-    /// The slots that it uses, the highest.
+    /// The highest slot that the step uses.
     pub(crate) fn highest_slot(&self) -> u32 {
         self.slot + 1
     }
 
-    /// Plays it; `make` makes a call.
+    /// Plays the step; `make` makes a call.
     pub(crate) fn play(&self, slots: &Slots, mut make: impl FnMut(&Call)) {
         const BYTES: u64 = 4096;
         const OPERATIONS: [Option<ompt_target_data_op_t>; 7] = [
@@ -96,7 +96,7 @@ impl Offload {
         let [src, dest] = if to_device { [HOST, self.device] } else { [self.device, HOST] };
         let [host_addr, device_addr] = [Address(0x1000), Address(0x2000)];
         let [src_addr, dest_addr] = match optype {
-            // As LLVM's runtime has it.
+            // As in LLVM's runtime.
             ompt_sys::ompt_target_data_disassociate => [host_addr, Address(0)],
             _ if to_device => [host_addr, device_addr],
             _ => [device_addr, host_addr],

@@ -1,40 +1,40 @@
-//! What a device does, and the clock of it.
+//! An operation of a device, and the clock for its times.
 
 use serde::{Deserialize, Serialize};
 
-/// The real work of a device.
+/// What a device really did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Played {
-    /// The operations that it wrote records of.
+    /// The operations of which it wrote records.
     pub operations: Vec<Operation>,
-    /// The operations that it was traced at, and writes no records of.
+    /// The operations during tracing of which it writes no records.
     pub unrecorded: Vec<Operation>,
-    /// Records for which there was no room.
+    /// Number of records for which there was no room.
     pub dropped: u64,
-    /// Records that were written without an operation of the host.
+    /// Number of records that do not belong to an operation of the host.
     pub alone: u64,
-    /// How often the tool asked for a flush.
+    /// Number of flushes that the tool requested.
     pub flushes: u64,
 }
 
 /// An operation of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// `None` for a kernel.
+    /// The data operation; `None` for a kernel.
     pub data_op: Option<u32>,
-    /// The host's number for it.
+    /// The host's id of the operation.
     pub host_op_id: u64,
-    /// The host's number for the target region.
+    /// The host's id of the target region.
     pub target_id: u64,
-    /// When it began: nanoseconds since 1970.
+    /// The start time in nanoseconds since 1970.
     pub begin_ns: u64,
-    /// When it ended.
+    /// The end time in nanoseconds since 1970.
     pub end_ns: u64,
     /// Bytes of a data operation.
     pub bytes: u64,
 }
 
-/// The clock of operations.
+/// Reads the clock for times of operations.
 pub(crate) fn host_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time can be written.

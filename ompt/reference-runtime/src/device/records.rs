@@ -10,7 +10,7 @@ use super::misbehaviour::Misbehaviour;
 use super::operation::Operation;
 use super::running::{DEVICES, Running};
 
-/// A record in the device's own format.
+/// A record in the device's native format.
 #[repr(C)]
 pub(super) struct NativeRecord {
     pub(super) host_op_id: ompt_id_t,
@@ -79,7 +79,7 @@ impl Running {
         }
     }
 
-    /// The number of the device that a record of a data operation has.
+    /// The device number in a record of a data operation.
     fn number_in_record(&self, optype: u32) -> c_int {
         let by_plugin =
             optype == ompt_target_data_alloc.0 && self.does(Misbehaviour::AllocatesByPluginNumber);
@@ -96,7 +96,7 @@ impl Running {
         hasher.finish()
     }
 
-    /// A record of an end of a target region: without a time.
+    /// A record of the begin or end of a target region, without a time.
     pub(super) fn target_record(
         &self,
         endpoint: ompt_scope_endpoint_t,

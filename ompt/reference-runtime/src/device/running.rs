@@ -1,4 +1,4 @@
-//! A device at work.
+//! The state of a device.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -12,13 +12,13 @@ use super::driver::Driver;
 use super::misbehaviour::Misbehaviour;
 use super::operation::Played;
 
-/// A device at work.
+/// The state of a device.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) number: usize,
     pub(super) script: Device,
     pub(super) trace: Mutex<Trace>,
-    /// Held by whoever completes buffers.
+    /// Held during completions.
     pub(super) completions: Mutex<()>,
     pub(super) first_translated_ns: OnceLock<f64>,
     pub(super) random: AtomicU64,
@@ -34,14 +34,14 @@ pub(super) struct Trace {
     pub(super) is_unloaded: bool,
     /// The tool wants records of target regions.
     pub(super) wants_targets: bool,
-    /// By thread, where each has its own.
+    /// By thread, if each thread has its own.
     pub(super) filling: BTreeMap<u64, Buffer>,
     pub(super) full: Vec<Buffer>,
     pub(super) written: u64,
     pub(super) played: Played,
 }
 
-/// A buffer of the tool's.
+/// A buffer of the tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     pub(super) address: usize,
@@ -51,15 +51,15 @@ pub(super) struct Buffer {
     pub(super) is_flushed: bool,
 }
 
-/// A lookup is a function without data, so each device needs a function of its own.
+/// A lookup function has no data, so each device needs a function of its own.
 pub const MAX_DEVICES: usize = 4;
 
 pub(super) static DEVICES: OnceLock<Vec<Running>> = OnceLock::new();
-/// Where the valid records of each buffer end.
+/// The end of the valid records, for each buffer.
 pub(super) static ENDS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
-/// Flushes that go on: all devices have one thread for that.
+/// Flushes in progress: all devices share one thread for them.
 pub(super) static FLUSHES: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
-/// Threads that still have something to deliver.
+/// Threads that still have to deliver something.
 pub(super) static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 impl Running {
@@ -72,7 +72,7 @@ impl Running {
     }
 }
 
-/// Ends the process as a runtime does that writes through a null pointer.
+/// Ends the process like a runtime that writes through a null pointer.
 pub(super) fn die(why: &str) -> ! {
     eprintln!("reference runtime: {why}");
     std::process::abort()

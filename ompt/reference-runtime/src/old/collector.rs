@@ -1,9 +1,9 @@
-//! The Collector API of 2007, to the letter of its header: `__omp_collector_api` of this program, which a preloaded collector
-//! finds before the script is read. [`Collect`] steps play its callbacks.
+//! The Collector API of 2007, exactly as specified by its header: `__omp_collector_api` of this program, which a
+//! preloaded collector finds before the script is read. [`Collect`] steps play its callbacks.
 //!
-//! `openuh` and `tau` are scripts of what OpenUH and TAU report, which differ from the header in more than one answer.
+//! `openuh` and `tau` are scripts with what OpenUH and TAU report, which differs from the header in several results.
 //!
-//! The variable `REFERENCE_COLLECTOR` names what the runtime does otherwise, as real ones do: a list of [`Deviation`]s.
+//! The variable `REFERENCE_COLLECTOR` lists the runtime's [`Deviation`]s, which real runtimes have.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,31 +18,32 @@ use crate::argument::Line;
 use crate::script::Step;
 pub use crate::script::steps::Collect;
 
-/// Ways of real runtimes that the header does not have.
+/// Behaviour of real runtimes that deviates from the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deviation {
-    /// START comes too late.
+    /// START is refused as too late.
     RefusesStart,
-    /// Requests for ids get values and no error code (OpenUH).
+    /// Requests for ids return values without an error code (OpenUH).
     WritesNoErrorCodeOfIds,
-    /// Nothing gets an error code.
+    /// No request returns an error code.
     WritesNoErrorCode,
-    /// Every request calls back before it returns (TAU's wrapper of libgomp, which takes an OpenMP lock).
+    /// Every request calls back before it returns (TAU's libgomp wrapper, which takes an OpenMP lock).
     CallsBackFromRequests,
-    /// A wait id lies where a pointer is aligned, and not behind the state.
+    /// A wait id is stored at pointer alignment, not directly after the state.
     AlignsWaitIds,
     /// Waits are not supported.
     KnowsNoWaits,
-    /// It is older than waits for atomic regions: their events are unknown.
+    /// The runtime is older than waits for atomic regions: their events are unknown.
     KnowsNoAtomicWaits,
-    /// Events come all the same while they are paused.
+    /// Events are reported even while they are paused.
     IgnoresPause,
-    /// A state has no room in any memory that a request gives.
+    /// A state does not fit into any memory of a request.
     NeedsMoreRoom,
-    /// Events 23 to 35, of tasks (TAU's wrapper of libgomp).
+    /// Events 23 to 35 for tasks (TAU's libgomp wrapper).
     ReportsTasks,
-    /// A thread that forked children do not have holds its lock there: a request would wait for ever. Here it aborts.
+    /// In forked children, the lock is held by a thread that does not exist: a request would wait forever. Here it
+    /// aborts.
     IsLockedInChildren,
 }
 
@@ -56,9 +57,10 @@ fn deviates(deviation: Deviation) -> bool {
     all.contains(&deviation)
 }
 
-/// The reports of OpenUH's runtime on a parallel region of two threads with a loop that has an ordered region. It takes one
-/// more thread than it had, so FORK comes twice. The second thread was idle before any tool asked. The region around, and
-/// that which JOIN ends, are the region itself, and so is a region inside: ids count what no region encloses.
+/// What OpenUH's runtime reports for a parallel region of two threads with a loop that has an ordered region. It
+/// creates one more thread than it had, so FORK is reported twice. The second thread was idle before a tool queried it.
+/// The region is also reported as its own parent, as the region that JOIN ends, and as any region inside it, because
+/// ids count only regions without an enclosing one.
 pub fn openuh() -> Vec<Vec<Step>> {
     use OMP_COLLECTOR_API_THR_STATE as State;
     const REGION: u64 = 1;
@@ -80,7 +82,7 @@ pub fn openuh() -> Vec<Vec<Step>> {
 
     let mut first = vec![forks.clone(), forks.clone()];
     first.extend(begins.clone());
-    // It need not wait, and is reported to have waited.
+    // The thread need not wait, but is reported as having waited.
     first.extend([OMP_EVENT_THR_END_ODWT, OMP_EVENT_THR_END_ORDERED].map(busy));
     first.extend([Step::Sync(0), forks]);
     first.extend(barrier.clone());
@@ -91,7 +93,7 @@ pub fn openuh() -> Vec<Vec<Step>> {
 
     let mut second = vec![busy(OMP_EVENT_THR_END_IDLE)];
     second.extend(begins);
-    // Woken, it has to wait again.
+    // After waking up, the thread has to wait again.
     second.extend([waits(1), waits(2), Step::Sync(0)]);
     second.push(reported(OMP_EVENT_THR_END_ODWT, THR_ODWT_STATE, 2));
     second.push(busy(OMP_EVENT_THR_END_ORDERED));
@@ -101,8 +103,8 @@ pub fn openuh() -> Vec<Vec<Step>> {
     vec![first, second]
 }
 
-/// The reports of TAU's wrapper of libgomp on a parallel region in which a task is created and executed, with its own events
-/// and states.
+/// What TAU's libgomp wrapper reports for a parallel region in which a task is created and executed, with its own
+/// events and states.
 pub fn tau() -> Vec<Vec<Step>> {
     let reported = |event, state, region, parent| {
         let wait_id = 0;
@@ -125,7 +127,7 @@ pub fn tau() -> Vec<Vec<Step>> {
 #[derive(Debug, Default)]
 pub(crate) struct Runtime {
     is_started: bool,
-    /// The process that started it.
+    /// The process that started the API.
     pid: u32,
     is_paused: bool,
     /// By event.
@@ -136,17 +138,17 @@ static RUNTIME: Mutex<Runtime> =
     Mutex::new(Runtime { is_started: false, pid: 0, is_paused: false, callbacks: BTreeMap::new() });
 
 thread_local! {
-    /// A user's thread outside of any region; `None` of a thread that the runtime does not know.
+    /// A thread of the program outside of any region; `None` for a thread that the runtime does not know.
     static THREAD: Cell<Collect> = const {
         Cell::new(Collect { event: 0, state: THR_SERIAL_STATE.0, wait_id: 0, region: 0, parent: None })
     };
 }
 
-/// Two events that only this runtime has.
+/// Number of events that only this runtime has.
 const OWN_EVENTS: u32 = 2;
 
 impl Collect {
-    /// Calls back, if somebody registered: what a tool should have recorded.
+    /// Calls back, if a function is registered; returns what a tool should have recorded.
     pub(crate) fn play(self) -> Option<Line> {
         THREAD.set(self);
         let callback = registered(self.event)?;
@@ -222,7 +224,7 @@ impl Collect {
     }
 }
 
-/// The runtime's state; while it is held, no other thread uses it.
+/// Locks the runtime's state, so that no other thread uses it.
 pub(crate) fn at_rest() -> MutexGuard<'static, Runtime> {
     RUNTIME.lock().expect("no thread panics with it")
 }
@@ -237,11 +239,11 @@ fn registered(event: u32) -> Option<usize> {
 fn call(callback: usize, event: u32) {
     // SAFETY: a collector registered it as a function of this type.
     let callback: omp_collector_callback_t = unsafe { std::mem::transmute(callback) };
-    // SAFETY: as the header wants it, without any lock.
+    // SAFETY: as specified by the header, and without holding a lock.
     unsafe { callback(OMP_COLLECTORAPI_EVENT(event)) };
 }
 
-/// The API.
+/// The function of the API.
 ///
 /// # Safety
 /// `arg` is null, or a list of requests that ends in a size of 0.
@@ -265,7 +267,7 @@ pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
             Ok(size) if size >= header_bytes && size.is_multiple_of(4) => size,
             _ => return FAILED,
         };
-        // SAFETY: the entry has this number of bytes behind its header.
+        // SAFETY: the entry has this number of bytes after its header.
         let mem = unsafe {
             let mem = entry.add(1).cast::<u8>();
             std::slice::from_raw_parts_mut(mem, size - header_bytes)
@@ -290,7 +292,7 @@ pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
     }
 }
 
-/// The error code, and the size of what is in `mem`, or should have room there.
+/// The error code, and the size of the result that is, or should fit, in `mem`.
 fn answer(request: OMP_COLLECTORAPI_REQUEST, mem: &mut [u8]) -> (OMP_COLLECTORAPI_EC, usize) {
     const DONE: (OMP_COLLECTORAPI_EC, usize) = (OMP_ERRCODE_OK, 0);
     const AT_THE_WRONG_TIME: (OMP_COLLECTORAPI_EC, usize) = (OMP_ERRCODE_SEQUENCE_ERR, 0);
@@ -376,7 +378,7 @@ fn support(event: u32) -> OMP_COLLECTORAPI_EC {
     }
 }
 
-/// Ids lie where an id may, all else where a number may.
+/// Writes a result, aligned for an id or a number.
 fn put(mem: &mut [u8], answer: &[u8]) -> (OMP_COLLECTORAPI_EC, usize) {
     let alignment = if answer.len() == 8 { 8 } else { 4 };
     if !(mem.as_ptr() as usize).is_multiple_of(alignment) {

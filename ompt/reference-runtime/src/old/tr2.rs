@@ -1,5 +1,5 @@
-//! OMPT of 2014, Technical Report 2: the runtime finds a preloaded tool's `ompt_initialize`, offers it the report's entry
-//! points, and plays [`Tr2`] steps.
+//! OMPT of 2014, Technical Report 2: the runtime finds a preloaded tool's `ompt_initialize`, offers it the report's
+//! entry points, and plays [`Tr2`] steps.
 
 #![allow(non_upper_case_globals, reason = "constants are spelled as in C")]
 
@@ -44,12 +44,12 @@ thread_local! {
 const NOT_SUPPORTED: u32 = 0;
 const ALWAYS: u32 = 4;
 const SOMETIMES: u32 = 3;
-/// Threads of every region.
+/// Number of threads of every region.
 const TEAM_SIZE: c_int = 2;
 const EXIT_FRAME: usize = 0x1000;
 const REENTER_FRAME: usize = 0x2000;
 
-/// Initializes the tool in the address space (6.1.1 and table 4).
+/// Initializes the tool in the process (6.1.1 and table 4).
 pub(crate) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u32>) -> Found {
     *at_rest() = Runtime {
         may_register: true,
@@ -70,7 +70,7 @@ pub(crate) fn search_again(entry: Entry) -> Found {
     search(entry, "")
 }
 
-/// The runtime's state; while it is held, no other thread uses it.
+/// Locks the runtime's state, so that no other thread uses it.
 pub(crate) fn at_rest() -> MutexGuard<'static, Runtime> {
     RUNTIME.lock().expect("no thread panics with it")
 }
@@ -83,7 +83,7 @@ fn search(entry: Entry, version: &str) -> Found {
         Ok(_) => return Found::Disabled,
     }
     let process = Library::this();
-    // SAFETY: the report, and LLVM for `ompt_tool`, give the symbols these types.
+    // SAFETY: the report, and LLVM for `ompt_tool`, define these types for the symbols.
     let initialize = unsafe {
         match entry {
             Entry::Tool | Entry::Omp4Buffer => process
@@ -97,7 +97,7 @@ fn search(entry: Entry, version: &str) -> Found {
         return Found::Nothing;
     };
     let version = CString::new(version).unwrap_or_default();
-    // SAFETY: called with what the report demands.
+    // SAFETY: called as specified by the report.
     let is_active = unsafe { initialize(lookup, version.as_ptr(), REPORT) } != 0;
     let mut runtime = at_rest();
     runtime.may_register = false;
@@ -110,7 +110,8 @@ fn search(entry: Entry, version: &str) -> Found {
 }
 
 impl Tr2 {
-    /// Calls the tool, if it registered the event: what it should have recorded, where that is an event.
+    /// Calls the tool if it has registered the event; returns the line that the tool should record, if the event is
+    /// recorded.
     pub(crate) fn play(&self) -> Option<Line> {
         let event = ompt_event_t(self.event);
         self.note(event);
@@ -126,7 +127,7 @@ impl Tr2 {
         if has_frame && words[1] != 0 {
             words[1] = &raw const frame as u64;
         }
-        // SAFETY: every callback of the report takes words, in registers; what a tool does not declare it does not see.
+        // SAFETY: all callbacks of the report take words in registers; a tool ignores those that it does not declare.
         let callback: unsafe extern "C" fn(u64, u64, u64, u64, u64, u64) =
             unsafe { std::mem::transmute(callback) };
         // SAFETY: as above.
@@ -134,7 +135,7 @@ impl Tr2 {
         self.line(event)
     }
 
-    /// Sets the answers of the entry points from now on.
+    /// Sets the values that the entry points return from now on.
     fn note(&self, event: ompt_event_t) {
         match event {
             ompt_event_implicit_task_begin => {
@@ -149,7 +150,7 @@ impl Tr2 {
 
     fn line(&self, event: ompt_event_t) -> Option<Line> {
         let word = |index: usize| Value::from(format!("{:#x}", self.words[index]));
-        // An address inside of the function.
+        // An address inside of the outlined function.
         let code = |index: usize| match self.words[index] {
             0 => Value::from("0x0"),
             function => format!("{:#x}", function + 1).into(),

@@ -1,4 +1,4 @@
-//! The script that is to be played.
+//! The script to play.
 
 pub mod steps;
 
@@ -12,30 +12,32 @@ use super::dialect::Dialect;
 
 use steps::{Collect, Entry, Offload, Tr2};
 
-/// A whole process: one round after the other.
+/// A script for a whole process, which plays one round after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Script {
     /// The generation of the tools interface.
     pub dialect: Dialect,
-    /// Where it is that of 2014: how the runtime finds the tool; then `dialect` means nothing.
+    /// For OMPT of 2014: how the runtime finds the tool; `dialect` is then ignored.
     pub tr2: Option<Entry>,
-    /// The runtime's version that `ompt_start_tool` gets; empty: its own name.
+    /// The version text passed to `ompt_start_tool`; if empty, the runtime's own name.
     pub runtime_version: String,
-    /// The answer of `ompt_set_callback` for a callback, by its name without `ompt_callback_`: a number of
-    /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, `ompt_set_always`.
+    /// The results of `ompt_set_callback`, as numbers of `ompt_set_result_t`, by callback name without
+    /// `ompt_callback_`. Callbacks with a result below `ompt_set_sometimes` are not delivered. The default is
+    /// `ompt_set_always`.
     pub grants: BTreeMap<String, u32>,
-    /// Its devices, which are numbered from 0.
+    /// The script's devices, numbered from 0.
     pub devices: Vec<Device>,
-    /// The steps between one initialization of the tool and its end.
+    /// Each round is played between an initialization of the tool and its finalization.
     pub rounds: Vec<Round>,
 }
 
-/// From the search for a tool to its end. A second round is what follows `omp_pause_resource_all` in LLVM.
+/// From the search for a tool to its finalization. A second round corresponds to what follows `omp_pause_resource_all`
+/// in LLVM.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Round {
-    /// The steps of each thread. All are alive until the last one is done, so their thread ids differ.
+    /// The steps of each thread. All threads exist until the last one is done, so their thread ids differ.
     pub threads: Vec<Vec<Step>>,
     /// How the round ends.
     pub end: End,
@@ -48,32 +50,32 @@ impl Round {
     }
 }
 
-/// One thing that a thread does.
+/// A step of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Calls the tool, if it registered the callback.
+    /// Calls the tool, if it has registered the callback.
     Call(Call),
-    /// Waits until every thread of the round that has a step with this number is at it.
+    /// Waits until every thread of the round that has a step with this number has reached it.
     Sync(u32),
-    /// Calls a collector, if it registered the event.
+    /// Calls a collector, if it has registered the event.
     Collect(Collect),
-    /// Calls a tool of 2014, if it registered the event.
+    /// Calls a tool for OMPT of 2014, if it has registered the event.
     Tr2(Tr2),
     /// Forks.
     Fork(Fork),
     /// Target regions on a device.
     Offload(Offload),
-    /// A device writes records of kernels that no host has submitted.
+    /// A device writes kernel records that do not belong to operations of the host.
     Storm {
         /// The device's number.
         device: u32,
-        /// How many.
+        /// Number of records.
         records: u64,
     },
-    /// Does all of `steps`, `times` times.
+    /// Plays all of `steps`, `times` times.
     Repeat {
-        /// How often.
+        /// Number of repetitions.
         times: u32,
         /// The steps.
         steps: Vec<Step>,
@@ -84,15 +86,16 @@ pub enum Step {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fork {
-    /// Where the child's runtime searches for a tool again, as TR2, 6.1.1, says of one that is initialized again: how.
+    /// How the child's runtime searches for a tool again, if it does (TR2, 6.1.1, for a runtime that is initialized
+    /// again).
     pub searches_again: Option<Entry>,
-    /// The steps of the child on its only thread.
+    /// The steps of the child's only thread.
     pub steps: Vec<Step>,
-    /// How it ends then.
+    /// How the child ends after that.
     pub end: ChildEnd,
 }
 
-/// How a child ends.
+/// How a forked child ends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildEnd {
@@ -101,7 +104,7 @@ pub enum ChildEnd {
     Exit,
     /// It calls `_exit`: no destructor runs.
     QuickExit,
-    /// It executes this program, which plays the script.
+    /// It executes this program again, which plays the script.
     Exec(Box<Script>),
 }
 
@@ -133,9 +136,10 @@ impl From<Fork> for Step {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// `None`: when all threads are done. Else while they go on: as soon as each has made that number of calls.
+    /// `None`: when all threads are done. Otherwise, while threads continue: as soon as each has made this number of
+    /// calls.
     pub after_calls: Option<usize>,
-    /// The way in which the main thread ends it.
+    /// How the main thread ends the round.
     pub how: How,
 }
 
@@ -143,11 +147,11 @@ pub struct End {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// The runtime calls the tool's finalize. Threads that go on still make their calls, as late workers of real
-    /// runtimes do; the library is closed when they are done.
+    /// The runtime calls the tool's finalize function. Threads that continue still make their calls, as late workers of
+    /// real runtimes do; the library is closed when they are done.
     #[default]
     Finalize,
-    /// `main` returns, and nobody finalizes the tool.
+    /// `main` returns without finalizing the tool.
     Return,
     /// The program calls `exit`.
     Exit,

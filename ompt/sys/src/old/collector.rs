@@ -1,8 +1,8 @@
-//! The OpenMP Runtime API for Profiling of Sun Microsystems, as its `omp_collector_api.h` declares it. The OpenMP ARB
-//! adopted it as a white paper in 2007. A *collector* makes requests and registers for events by one function of the
+//! The OpenMP Runtime API for Profiling of Sun Microsystems, as declared in its `omp_collector_api.h`. The OpenMP ARB
+//! adopted it as a white paper in 2007. A *collector* makes requests and registers for events with one function of the
 //! runtime.
 //!
-//! A call takes a list of requests, which are answered in their places:
+//! A call takes a list of requests, and the results are stored in the list:
 //!
 //! ```text
 //! +-----+----+----+-----+-----+...+----+----+----+-----+-----+...+----+
@@ -10,12 +10,13 @@
 //! +-----+----+----+-----+-----+...+----+----+----+-----+-----+...+----+
 //! ```
 //!
-//! `sz` is the entry's length in bytes with its header of 16, and `r#` the request. `ec` is the answer's error code,
-//! and `rsz` the length of what is returned, or needed, in `mem`. An `sz` of 0 ends the list.
+//! `sz` is the entry's length in bytes including its header of 16, and `r#` is the request. `ec` is the error code, and
+//! `rsz` the length of the result in `mem`, or the length needed. An `sz` of 0 ends the list.
 
 use core::ffi::{c_int, c_void};
 
-/// The one symbol, which the runtime exports: 0 if all requests were processed, whatever their error codes; else -1.
+/// The only symbol that the runtime exports. Returns 0 if all requests were processed, whatever their error codes, else
+/// -1.
 pub type omp_collector_api_t = unsafe extern "C" fn(arg: *mut c_void) -> c_int;
 
 /// Called on the thread that generates the event.
@@ -29,29 +30,29 @@ pub struct omp_collector_header_t {
     pub sz: c_int,
     /// [`OMP_COLLECTORAPI_REQUEST`].
     pub r: c_int,
-    /// [`OMP_COLLECTORAPI_EC`]; the runtime's.
+    /// [`OMP_COLLECTORAPI_EC`]; written by the runtime.
     pub ec: c_int,
-    /// Bytes that were returned or, where there was too little space, are needed; the runtime's.
+    /// Number of bytes returned or, if there was too little space, needed; written by the runtime.
     pub rsz: c_int,
 }
 
 open_enum! {
     /// The kind of request.
     OMP_COLLECTORAPI_REQUEST, "OMP_REQ_" {
-        /// Must come first.
+        /// Must be the first request.
         OMP_REQ_START = 0,
-        /// In `mem`: the event, and the callback's address behind it.
+        /// `mem` contains the event, followed by the callback's address.
         OMP_REQ_REGISTER = 1,
-        /// In `mem`: the event.
+        /// `mem` contains the event.
         OMP_REQ_UNREGISTER = 2,
-        /// Returns the thread's state and, where it waits, what for.
+        /// Returns the thread's state and, if it waits, the wait id.
         OMP_REQ_STATE = 3,
-        /// Returns the 64-bit id of the parallel region that the thread is in, or 0.
+        /// Returns the 64-bit id of the thread's parallel region, or 0.
         OMP_REQ_CURRENT_PRID = 4,
-        /// Returns that of the region around it, or 0; for the master thread of a team.
+        /// Returns the id of the parent region, or 0; for the master thread of a team.
         OMP_REQ_PARENT_PRID = 5,
         OMP_REQ_STOP = 6,
-        /// No events until [`OMP_REQ_RESUME`].
+        /// Stops events until [`OMP_REQ_RESUME`].
         OMP_REQ_PAUSE = 7,
         OMP_REQ_RESUME = 8,
     }
@@ -72,12 +73,12 @@ open_enum! {
         OMP_ERRCODE_MEM_TOO_SMALL = 7,
     }
 
-    /// The event that a callback reports. Each runtime has the first; numbers from [`OMP_EVENT_THR_RESERVED_IMPL`] on are
-    /// its own.
+    /// The event that a callback reports. Every runtime has the first ones; numbers from
+    /// [`OMP_EVENT_THR_RESERVED_IMPL`] on are specific to the runtime.
     OMP_COLLECTORAPI_EVENT, "OMP_EVENT_" {
         /// The master thread is about to fork a team.
         OMP_EVENT_FORK = 1,
-        /// The master has returned to what it did before.
+        /// The master thread continues after the join.
         OMP_EVENT_JOIN = 2,
         OMP_EVENT_THR_BEGIN_IDLE = 3,
         OMP_EVENT_THR_END_IDLE = 4,
@@ -114,7 +115,7 @@ open_enum! {
         THR_EBAR_STATE = 4,
         /// A slave waits for work.
         THR_IDLE_STATE = 5,
-        /// In no parallel region.
+        /// Outside of parallel regions.
         THR_SERIAL_STATE = 6,
         /// Reduction.
         THR_REDUC_STATE = 7,
@@ -126,7 +127,7 @@ open_enum! {
         THR_ODWT_STATE = 10,
         /// Waiting to enter an atomic region.
         THR_ATWT_STATE = 11,
-        /// TAU's wrapper of libgomp only, as those that follow: creating a task.
+        /// Only in TAU's libgomp wrapper, like those that follow: creating a task.
         THR_TASK_CREATE_STATE = 12,
         /// Between tasks.
         THR_TASK_SCHEDULE_STATE = 13,

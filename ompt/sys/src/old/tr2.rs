@@ -1,12 +1,12 @@
-//! The events of OMPT as OpenMP Technical Report 2 of 2014 has it. Begin and end are apart, and ids are in the place
-//! of data for the tool. LLVM 3.7 to 5.0 were built to it.
+//! The events of OMPT in the OpenMP Technical Report 2 of 2014. Begin and end are separate events, and there are ids
+//! instead of data for the tool. Implemented by LLVM 3.7 to 5.0.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::ompt_function_lookup_t;
 
-/// `ompt_initialize`, the symbol that a tool exports (6.1.1): 0 says that it wants no events. LLVM from 3.8 on asks
-/// `ompt_tool` for it instead, which the tool exports too.
+/// `ompt_initialize`, the symbol that a tool exports (6.1.1); returns 0 if the tool wants no events. LLVM from 3.8 on
+/// instead calls `ompt_tool`, which the tool exports, too, to get this function.
 pub type ompt_initialize_t = unsafe extern "C" fn(
     lookup: ompt_function_lookup_t,
     runtime_version: *const c_char,
@@ -17,13 +17,13 @@ pub type ompt_initialize_t = unsafe extern "C" fn(
 pub type ompt_set_callback_t =
     unsafe extern "C" fn(event: ompt_event_t, callback: Option<crate::ompt_callback_t>) -> c_int;
 
-/// The number of threads of a region (5.3); -1 where there is no such region.
+/// The number of threads of a region (5.3); -1 if there is no such region.
 pub type ompt_get_parallel_team_size_t = unsafe extern "C" fn(ancestor_level: c_int) -> c_int;
 
 /// The outlined function of a construct.
 pub type ompt_function_t = *const c_void;
 
-/// Where the enumeration of states begins: no thread is in it.
+/// Start value for the enumeration of states; not a state of any thread.
 pub const ompt_state_first: c_int = 0x71;
 
 open_enum! {

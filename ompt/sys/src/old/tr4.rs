@@ -1,5 +1,6 @@
-//! The declarations of TR4, the draft of OpenMP 5.0 of November 2016, that differ from TR6, which followed a year later.
-//! Tools start in another way, and callbacks have other numbers. All else is as in [`tr6`](crate::old::tr6).
+//! The declarations of TR4, the draft of OpenMP 5.0 of November 2016, that differ from TR6, which followed a year
+//! later. Tools are started in another way, and callbacks have other numbers. Everything else is as in
+//! [`tr6`](crate::old::tr6).
 
 use core::ffi::c_int;
 
@@ -16,19 +17,19 @@ pub struct ompt_fns_t {
     pub finalize: Option<ompt_finalize_t>,
 }
 
-/// Initializes the tool, which finds its own structure in `fns`. 0 says that the tool wants no events.
+/// Initializes the tool, which finds its own structure in `fns`. Returns 0 if the tool wants no events.
 pub type ompt_initialize_t =
     unsafe extern "C" fn(lookup: ompt_function_lookup_t, fns: *mut ompt_fns_t) -> c_int;
 
 /// Finalizes the tool.
 pub type ompt_finalize_t = unsafe extern "C" fn(fns: *mut ompt_fns_t);
 
-/// The number of `idle` in LLVM's development in the spring of 2017, the first to have this interface; it refuses
-/// [`ompt_callback_idle`]. Its types of tasks are [`ompt_task_type_t`].
+/// The number of `idle` in LLVM's development version in the spring of 2017, the first to have this interface, which
+/// refuses [`ompt_callback_idle`]. It uses the task types [`ompt_task_type_t`].
 pub const ompt_callback_idle_of_early_2017: ompt_callbacks_t = ompt_callbacks_t(13);
 
 open_enum! {
-    /// The types of tasks in LLVM's development in the spring of 2017: no flags.
+    /// The task types in LLVM's development version in the spring of 2017, which are not flags.
     ompt_task_type_t, "ompt_task_" {
         ompt_task_initial = 1,
         ompt_task_implicit = 2,
@@ -36,8 +37,8 @@ open_enum! {
         ompt_task_target = 4,
     }
 
-    /// Numbers of the callbacks. There is none for code that is loaded onto a device, so that all from `sync_region_wait`
-    /// on are two lower than in TR6.
+    /// Numbers of the callbacks. TR4 has no callbacks for loading code onto a device, so all numbers from
+    /// `sync_region_wait` on are lower by two than in TR6.
     ompt_callbacks_t, "ompt_callback_" {
         ompt_callback_thread_begin = 1,
         ompt_callback_thread_end = 2,

@@ -1,27 +1,27 @@
-//! The declarations of TR6, the draft of OpenMP 5.0 of November 2017, that differ from OpenMP 5.0 itself. LLVM 6 and 7, and
-//! Intel 2018.0.3 and 2019.0, were built to it. All else is as in the rest of this crate.
+//! The declarations of TR6, the draft of OpenMP 5.0 of November 2017, that differ from OpenMP 5.0. Implemented by LLVM
+//! 6 and 7, and by Intel 2018.0.3 and 2019.0. Everything else is as in the rest of this crate.
 
 use core::ffi::{c_int, c_uint, c_void};
 
 use crate::{ompt_data_t, ompt_function_lookup_t, ompt_scope_endpoint_t};
 
-/// Initializes the tool: there is no device number between the other two arguments yet. 0 says that the tool wants no
+/// Initializes the tool. There is no device number between the two arguments yet. Returns 0 if the tool wants no
 /// events.
 pub type ompt_initialize_t =
     unsafe extern "C" fn(lookup: ompt_function_lookup_t, tool_data: *mut ompt_data_t) -> c_int;
 
-/// A task's frames, which have no flags yet: a third shorter than [`ompt_frame_t`](crate::ompt_frame_t).
+/// A task's frames, without flags; a third shorter than [`ompt_frame_t`](crate::ompt_frame_t).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct omp_frame_t {
-    /// Where the runtime called the task's code.
+    /// The frame in which the runtime called the task's code.
     pub exit_frame: *mut c_void,
-    /// Where the task's code called the runtime.
+    /// The frame in which the task's code called the runtime.
     pub enter_frame: *mut c_void,
 }
 
-/// A parallel region starts; `invoker` says who calls the code of its implicit tasks, by the numbers of
-/// [`ompt_parallel_invoker_program`](crate::ompt_parallel_invoker_program) and
+/// A parallel region starts; `invoker` tells whether the program or the runtime calls the code of its implicit tasks,
+/// with the values of [`ompt_parallel_invoker_program`](crate::ompt_parallel_invoker_program) and
 /// [`ompt_parallel_invoker_runtime`](crate::ompt_parallel_invoker_runtime).
 pub type ompt_callback_parallel_begin_t = unsafe extern "C" fn(
     encountering_task_data: *mut ompt_data_t,
@@ -32,7 +32,7 @@ pub type ompt_callback_parallel_begin_t = unsafe extern "C" fn(
     codeptr_ra: *const c_void,
 );
 
-/// A task is generated, the initial task too; `type`: [`ompt_task_flag_t`](crate::ompt_task_flag_t).
+/// A task is generated, including the initial task; `type`: [`ompt_task_flag_t`](crate::ompt_task_flag_t).
 pub type ompt_callback_task_create_t = unsafe extern "C" fn(
     encountering_task_data: *mut ompt_data_t,
     encountering_task_frame: *const omp_frame_t,
@@ -42,7 +42,7 @@ pub type ompt_callback_task_create_t = unsafe extern "C" fn(
     codeptr_ra: *const c_void,
 );
 
-/// An implicit task starts or ends. It has no flags: no initial task is reported by this callback.
+/// An implicit task starts or ends. It has no flags, because this callback does not report initial tasks.
 pub type ompt_callback_implicit_task_t = unsafe extern "C" fn(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
@@ -51,12 +51,12 @@ pub type ompt_callback_implicit_task_t = unsafe extern "C" fn(
     thread_num: c_uint,
 );
 
-/// A thread that belongs to no team starts or ends to wait for work: [`ompt_callback_idle`].
+/// A thread that belongs to no team starts or stops waiting for work: [`ompt_callback_idle`].
 pub type ompt_callback_idle_t = unsafe extern "C" fn(endpoint: ompt_scope_endpoint_t);
 
 open_enum! {
-    /// Numbers of the callbacks. Those below `idle`, which OpenMP 5.0 no longer has, are today's; it gave `idle`'s to
-    /// `reduction`. There are none above.
+    /// Numbers of the callbacks. Those below `idle` are today's. OpenMP 5.0 removed `idle`, and gave its number to
+    /// `reduction`. There are no numbers above.
     ompt_callbacks_t, "ompt_callback_" {
         ompt_callback_thread_begin = 1,
         ompt_callback_thread_end = 2,

@@ -1,10 +1,10 @@
-//! The declarations of TR7, the draft of OpenMP 5.0 of July 2018, that differ from TR6 and OpenMP 5.0. LLVM's development
-//! from September to December 2018 delivers it. A tool starts as in [`tr6`](crate::old::tr6), and callbacks have the arguments
-//! that they have there. Kinds of synchronization and types of dependences have today's numbers.
+//! The declarations of TR7, the draft of OpenMP 5.0 of July 2018, that differ from TR6 and OpenMP 5.0. Implemented by
+//! LLVM's development version from September to December 2018. A tool is started as in [`tr6`](crate::old::tr6), and
+//! callbacks have the same arguments. Kinds of synchronization and types of dependences have today's numbers.
 
 open_enum! {
-    /// Numbers of the callbacks: those of TR6, but for [`idle`](crate::old::tr6::ompt_callback_idle), which TR7 no longer has, and
-    /// two new ones. All are today's.
+    /// Numbers of the callbacks: those of TR6 without [`idle`](crate::old::tr6::ompt_callback_idle), which TR7 removed,
+    /// and two new ones. All are today's.
     ompt_callbacks_t, "ompt_callback_" {
         ompt_callback_thread_begin = 1,
         ompt_callback_thread_end = 2,

@@ -1,12 +1,12 @@
-//! Rust types spelled in C, so that a C compiler can say whether a header means the same.
+//! Rust types spelled in C, so that a C compiler can compare them with a header.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use ompt_sys::*;
 
-/// A type that C has, too.
+/// A type that also exists in C.
 pub(crate) trait CType {
-    /// Its name in C, such that `NAME *` is a pointer to it.
+    /// The type's name in C, such that `NAME *` is a pointer to it.
     fn c_type() -> String;
 }
 
@@ -70,7 +70,7 @@ impl<T: CType> CType for *mut T {
     }
 }
 
-/// A pointer to a function that may be NULL: C does not distinguish it from one that may not.
+/// A pointer to a function that may be NULL, which C does not distinguish from one that may not.
 impl<F: CType> CType for Option<F> {
     fn c_type() -> String {
         F::c_type()
@@ -83,7 +83,7 @@ macro_rules! function {
             fn c_type() -> String {
                 let arguments: &[String] = &[$($argument::c_type()),*];
                 let arguments = if arguments.is_empty() { "void".into() } else { arguments.join(", ") };
-                // `__typeof__` makes a name of the declarator, to which one can append `*`.
+                // `__typeof__` turns the declarator into a name to which `*` can be appended.
                 format!("__typeof__({} (*)({arguments}))", R::c_type())
             }
         }

@@ -1,4 +1,4 @@
-//! The list of what C and Rust must agree on.
+//! The facts about which C and Rust must agree.
 
 use core::mem::{offset_of, size_of};
 
@@ -6,17 +6,17 @@ use ompt_sys::*;
 
 use crate::c_type::{CType, c_type_of_field};
 
-/// Something that C and Rust must agree on.
+/// A fact about which C and Rust must agree.
 pub(crate) struct Fact {
-    /// The thing that it is about: a constant, a type, or the field of a type.
+    /// The subject: a constant, a type, or a field of a type.
     pub(crate) name: String,
     /// A constant expression in C.
     pub(crate) c: String,
-    /// Its value as this crate has it.
+    /// The value in this crate.
     pub(crate) rust: i128,
 }
 
-/// All of them.
+/// All facts.
 pub(crate) fn facts() -> Vec<Fact> {
     let mut facts = Vec::new();
     constants(&mut facts);
@@ -64,7 +64,7 @@ fn enumerations(facts: &mut Vec<Fact>) {
     }
 }
 
-/// The types that are neither enumerations nor structures: scalars and pointers to functions.
+/// The types other than enumerations and structures: scalars and pointers to functions.
 fn types(facts: &mut Vec<Fact>) {
     macro_rules! types {
         ($($name:ident)*) => {$(
@@ -104,7 +104,8 @@ fn types(facts: &mut Vec<Fact>) {
         )*};
     }
     ompt_sys::for_each_callback!(signatures);
-    // The one function that a tool defines; C declares it, so its type is that of its address.
+    // The only function that a tool defines. C declares the function itself, so its type is that of the function's
+    // address.
     facts.push(same_type(
         "ompt_start_tool".into(),
         "__typeof__(&ompt_start_tool)",
@@ -128,7 +129,7 @@ fn structures(facts: &mut Vec<Fact>) {
                     format!("{}.{field} type", stringify!($name)),
                     &format!("__typeof__((({} *)0)->{field})", stringify!($name)),
                     &c_type_of_field(|structure: *const $name| {
-                        // SAFETY: nobody calls this; its type is all that is wanted.
+                        // SAFETY: never called; only its type matters.
                         unsafe { &raw const (*structure).$($field).+ }
                     }),
                 ));
@@ -197,7 +198,7 @@ fn size<T>(name: &str) -> Fact {
     Fact { name: name.into(), c: format!("sizeof({name})"), rust: size_of::<T>() as i128 }
 }
 
-/// That two C types are the same.
+/// The fact that two C types are the same.
 fn same_type(name: String, c_left: &str, c_right: &str) -> Fact {
     Fact { name, c: format!("__builtin_types_compatible_p({c_left}, {c_right})"), rust: 1 }
 }

@@ -1,9 +1,9 @@
 //! Compares this crate with every `omp-tools.h` on this machine: sizes, offsets and types of fields, signatures,
 //! values.
 //!
-//! Each fact is one C declaration, `long long fact_N = EXPRESSION;`, whose value is compared with what Rust says.
-//! An expression that does not compile names something that the header does not have. Headers are older than this
-//! crate; each absence must have its row in [`ABSENCES`].
+//! Each fact is a C declaration, `long long fact_N = EXPRESSION;`, whose value is compared with the one in Rust. If an
+//! expression does not compile, the header lacks something. Headers are older than this crate; each absence must have
+//! its row in [`ABSENCES`].
 
 mod c_type;
 mod facts;
@@ -16,12 +16,12 @@ use std::{env, fs};
 
 use facts::{Fact, facts};
 
-/// Facts that some headers do not have. A value that differs is never explained away.
+/// Facts that some headers lack. A different value is never accepted.
 struct Absence {
     why: &'static str,
-    /// The version of LLVM from which on the header must have them.
+    /// The LLVM version from which on the header must have them.
     present_from: u32,
-    /// Each a [`Fact::name`], or the start of several followed by `*`.
+    /// Patterns: a [`Fact::name`], or the start of several names followed by `*`.
     facts: &'static [&'static str],
 }
 
@@ -144,7 +144,7 @@ fn every_absence_is_about_facts() {
 
 fn may_be_absent(fact: &str, version: Option<u32>) -> bool {
     ABSENCES.iter().any(|absence| {
-        // A header whose version is unknown may be of any.
+        // A header of unknown version may be of any version.
         version.is_none_or(|version| version < absence.present_from)
             && absence.facts.iter().any(|pattern| matches(pattern, fact))
     })
@@ -157,7 +157,7 @@ fn matches(pattern: &str, fact: &str) -> bool {
     }
 }
 
-/// Every `omp-tools.h` in the folders where compilers, `cargo xtask setup` and the user put them.
+/// Every `omp-tools.h` in the directories of compilers, of `cargo xtask setup`, and of the user.
 fn headers() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Path::parent).expect("the workspace");
     let mut folders = subfolders(&root.join("target/tools/headers"));
@@ -180,7 +180,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
 }
 
-/// The major version in `.../llvm-19/...`, where both Debian and `cargo xtask setup` have it.
+/// The major version in `.../llvm-19/...`, as named by Debian and by `cargo xtask setup`.
 fn llvm_version(header: &Path) -> Option<u32> {
     let folder = header.iter().find_map(|folder| folder.to_str()?.strip_prefix("llvm-"))?;
     folder.split('.').next()?.parse().ok()

@@ -1,9 +1,9 @@
-//! The enums in events of annotations.
+//! The enums in annotation events.
 
 use super::{Field, Value};
 
 own_enums! {
-    /// The interface through which a program speaks of itself (`omptrace_annotation_begin`).
+    /// The annotation interface that the program used (`omptrace_annotation_begin`).
     AnnotationSource {
         /// NVIDIA's Tools Extension, NVTX 3.
         nvtx = 1,
@@ -18,11 +18,12 @@ own_enums! {
         /// `omptrace.h`.
         omptrace = 6,
     }
-    /// What a range of the program's is (`omptrace_annotation_begin`). All but `process` and `frame` nest on their thread.
+    /// The kind of an annotated range (`omptrace_annotation_begin`). All kinds except `process` and `frame` nest on
+    /// their thread.
     AnnotationKind {
-        /// A range of one thread, nested in its domain.
+        /// A range of one thread, properly nested within its domain.
         range = 1,
-        /// A range of the process, which may end on another thread and overlap others.
+        /// A range of the process, which may end on another thread and overlap other ranges.
         process = 2,
         /// A frame: frames of one domain follow each other.
         frame = 3,
@@ -42,27 +43,27 @@ own_enums! {
         data = 10,
         /// An update of OpenACC.
         update = 11,
-        /// A kernel of OpenACC is launched.
+        /// Launching an OpenACC kernel.
         launch = 12,
-        /// Data goes to an OpenACC device.
+        /// Copying data to an OpenACC device.
         upload = 13,
-        /// Data comes from an OpenACC device.
+        /// Copying data from an OpenACC device.
         download = 14,
-        /// OpenACC waits for a device.
+        /// Waiting for an OpenACC device.
         wait = 15,
-        /// An OpenACC device is initialized or shut down.
+        /// Initializing or shutting down an OpenACC device.
         device = 16,
     }
-    /// What a mark or a value is about (`omptrace_annotation_mark`).
+    /// The scope of a mark or a value (`omptrace_annotation_mark`).
     AnnotationScope {
         /// The thread.
         thread = 1,
         /// The process.
         process = 2,
     }
-    /// How the word of a payload is to be read.
+    /// The type of a payload's word.
     PayloadType {
-        /// There is none.
+        /// No payload.
         none = 0,
         /// An unsigned number.
         uint64 = 1,
@@ -70,23 +71,23 @@ own_enums! {
         int64 = 2,
         /// A `double`.
         float64 = 3,
-        /// The number of a text, which `omptrace_object_defined` has.
+        /// The number of a text, defined by `omptrace_object_defined`.
         text = 4,
     }
-    /// What a value is (`omptrace_annotation_value`).
+    /// The meaning of a value (`omptrace_annotation_value`).
     ValueRole {
-        /// A counter has this value.
+        /// The new value of a counter.
         counter = 1,
-        /// A counter grows by this value.
+        /// An amount to add to a counter.
         increment = 2,
-        /// A fact about a range: that of `instance`, or the innermost one of the thread and the domain; or about the process.
+        /// A fact about the range `instance`, about the innermost range of the thread and domain, or about the process.
         fact = 3,
     }
-    /// What happens to memory (`omptrace_annotation_memory`).
+    /// A change of memory (`omptrace_annotation_memory`).
     MemoryChange {
-        /// It is allocated.
+        /// The memory is allocated.
         allocate = 1,
-        /// It is freed.
+        /// The memory is freed.
         free = 2,
     }
 }

@@ -1,12 +1,12 @@
-//! How much of a trace that grows is read.
+//! Limits on how much of a growing trace is read.
 
-/// The bounds of a poll.
+/// The limits of a poll.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Events before this time, in raw ticks, are of no interest but for what they began.
+    /// Start of the interesting events, in raw ticks. Of earlier events, only those that opened something are kept.
     pub keep_from: u64,
-    /// Where more words than these are new, older chunks are passed over.
+    /// Maximum number of new words to read; if there are more, older chunks are skipped.
     pub most_words: u64,
-    /// Events that are kept of each stream.
+    /// Maximum number of events kept per stream.
     pub most_events: usize,
 }

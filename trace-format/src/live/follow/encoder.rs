@@ -1,4 +1,4 @@
-//! Events that become raw chunks again.
+//! Encodes events into raw chunks again.
 
 use crate::ClockMap;
 use crate::event::TICK_BITS;
@@ -7,17 +7,17 @@ use crate::layout::block::{Chunk, ClockPair, Codec};
 use crate::read::reader::Record;
 use crate::write::blocks::{chunk_header, push_words};
 
-/// Words that an event is given room for at first, and at last: it has no more.
+/// Initial and maximum room for an event, in words; no event is longer.
 const USUAL_EVENT_WORDS: usize = 64;
 const MAX_EVENT_WORDS: usize = 1 << 21;
 
-/// Writes the chunks of a stream, one after the other.
+/// Writes the chunks of a stream in order.
 pub(crate) struct Encoder<'s> {
     session: u64,
     stream: u32,
     clock: &'s ClockMap,
     file: &'s mut Vec<u8>,
-    /// The chunk that is filled.
+    /// The chunk being filled.
     sequence: u32,
     state: State,
     base: u64,
@@ -40,7 +40,7 @@ impl<'s> Encoder<'s> {
         }
     }
 
-    /// The next event, which is not earlier than the one before.
+    /// Appends an event, which must not be earlier than the one before.
     pub(crate) fn push(&mut self, record: &Record) {
         if record.ticks.saturating_sub(self.base) >> TICK_BITS != 0 {
             self.end_chunk();
@@ -64,12 +64,12 @@ impl<'s> Encoder<'s> {
         self.words.truncate(len);
     }
 
-    /// A chunk is missing here.
+    /// Leaves a gap in the sequence numbers: a chunk is missing here.
     pub(crate) fn pass_over(&mut self) {
         self.sequence += 1;
     }
 
-    /// Writes the chunk, if it has events; the next one follows.
+    /// Writes the current chunk if it has events, and starts the next one.
     pub(crate) fn end_chunk(&mut self) {
         if self.events == 0 {
             return;

@@ -1,15 +1,15 @@
-//! A running program's trace, followed from outside: what its threads did in the last moments.
+//! Follows a running program's trace from outside: what its threads did most recently.
 //!
 //! ```text
 //! spool --poll--> newest events of each stream --excerpt--> a small trace, complete in itself
-//!                    | those that are older
+//!                    | older events
 //!                    v
 //!                 what they began and did not end
 //! ```
 //!
-//! Nothing is asked of the program: no lock is taken, no file is changed, its threads run no instruction more. A chunk's
-//! published length says which of its words are whole. The work is bounded. Where more events come than the caller wants to
-//! read, each stream goes on in its newest chunk.
+//! The program is not disturbed: no lock is taken, no file is changed, and its threads execute no extra instruction. A
+//! chunk's published length tells which of its words are complete. The work is bounded: if there are more new events
+//! than the caller wants to read, each stream continues in its newest chunk.
 
 mod bounds;
 mod encoder;
@@ -35,32 +35,32 @@ use crate::live::spool::SpoolEntry;
 use crate::read::reader::{Ending, OpenError, Reader, Record};
 use crate::write::blocks::metadata_block;
 
-/// The keys of the metadata that an excerpt has no use for, and those that are true of the whole trace alone.
+/// Keys of the metadata that are useless in an excerpt, or true only of the whole trace.
 const NOT_IN_EXCERPTS: &[&str] =
     &["schema", "symbols", "environment", "lock", "record", "end", "found_while_sealing", "messages"];
-/// Chunks at the end of a stream that nobody writes any more.
+/// Number of chunks read at the end of each stream of a trace that is no longer written.
 const END_CHUNKS: usize = 2;
 
-/// The sums of a poll.
+/// The counts of one poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polled {
-    /// Words that the program published since the poll before, those of chunks that were passed over included. Of chunks that
-    /// nobody saw, it is as many as they hold at most.
+    /// Words published since the previous poll, including those of skipped chunks. Chunks that came and went between
+    /// two polls count with their capacity.
     pub words: u64,
-    /// Those that were read.
+    /// Words that were read.
     pub words_read: u64,
-    /// Events in them.
+    /// Events in the words that were read.
     pub events_read: u64,
-    /// Events that were lost since the session's start and that no event reports.
+    /// Events lost since the session's start that no event reports.
     pub unreported: u64,
 }
 
-/// A trace that a program writes.
+/// A reader that follows the trace of a running program.
 #[derive(Debug)]
 pub struct Follower {
     reader: Reader,
     streams: BTreeMap<u32, Followed>,
-    /// Code addresses of the events in excerpts so far.
+    /// Code addresses of the events in all excerpts so far.
     codes: BTreeSet<u64>,
     has_begun: bool,
     bytes: Vec<u8>,
@@ -83,29 +83,30 @@ impl Follower {
         })
     }
 
-    /// The trace as it was when it was opened.
+    /// The trace as it was when it was last opened.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// True where the process runs and its spool can be read: else there is nothing to follow.
+    /// Whether the process runs and its spool can be read; otherwise there is nothing to follow.
     pub fn is_followable(&self) -> bool {
         self.reader.ending() == Ending::Running && self.reader.spool().is_some()
     }
 
-    /// True as long as the process that was seen to run does, and has its spool: [`Follower::renew`] shows what came of it.
+    /// Whether the process still runs and its spool still exists. Once this is false, [`Follower::renew`] shows how the
+    /// trace ended.
     pub fn is_still_written(&self) -> bool {
         self.reader.still_runs()
     }
 
-    /// Bytes of the trace's file and of its spool now.
+    /// Current size of the trace file and of its spool, in bytes.
     pub fn bytes(&self) -> (u64, u64) {
         let of_file = self.reader.file_metadata().map_or(0, |file| file.len());
         let of_spool = self.reader.spool().map_or(0, |spool| spool.bytes_now());
         (of_file, of_spool)
     }
 
-    /// Opens the trace again: its metadata, and how it ended, may be others by now. What was read of its streams stays.
+    /// Opens the trace again, because its metadata and its ending may have changed. Keeps what was read of its streams.
     ///
     /// # Errors
     /// Like [`Reader::open`].
@@ -114,17 +115,19 @@ impl Follower {
         Ok(())
     }
 
-    /// How many different code addresses the events of all excerpts so far have.
+    /// Number of different code addresses of the events in all excerpts so far.
     pub fn code_addresses(&self) -> usize {
         self.codes.len()
     }
 
-    /// How far `CLOCK_MONOTONIC_RAW` of the program is ahead of this process's, in nanoseconds: each time namespace has its own
-    /// (time_namespaces(7)). `now` are this process's readings of it and of `CLOCK_REALTIME`, which all have in common.
+    /// How far the program's `CLOCK_MONOTONIC_RAW` is ahead of this process's, in nanoseconds: each time namespace has
+    /// its own (time_namespaces(7)). `now` is this process's readings of `CLOCK_MONOTONIC_RAW` and of `CLOCK_REALTIME`;
+    /// the latter is the same in all namespaces.
     pub fn clock_ahead(&self, now: (u64, u64)) -> i64 {
         let reader = &self.reader;
         liveness::clock_ahead(reader.header().pid, reader.metadata()).unwrap_or_else(|| {
-            // In another container. The wall clock is corrected now and then, by less.
+            // The program runs in another container: compare both clocks' distances from `CLOCK_REALTIME`, whose
+            // occasional corrections are smaller than a second.
             const CORRECTED_NS: u64 = 1_000_000_000;
             let between = |(raw_ns, realtime_ns): (u64, u64)| raw_ns.wrapping_sub(realtime_ns);
             let clock = reader.clock();
@@ -134,12 +137,12 @@ impl Follower {
         })
     }
 
-    /// The time of the program's `CLOCK_MONOTONIC_RAW`, in raw ticks.
+    /// Converts a reading of the program's `CLOCK_MONOTONIC_RAW` to raw ticks.
     pub fn ticks_at(&self, raw_ns: u64) -> u64 {
         let clock = self.reader.clock();
         let near = self.streams.values().map(Followed::clock);
         let near = near.max_by_key(|pair| pair.ticks).unwrap_or_default();
-        // A second of ticks, as many as there are between two times that lie a billion ticks apart.
+        // Compute the rate over a billion ticks, for precision.
         let ns = clock.ns(near.ticks.saturating_add(1_000_000_000)) - clock.ns(near.ticks);
         let ticks_per_ns = 1e9 / (ns.max(1) as f64);
         let distance = raw_ns as i64 - near.monotonic_raw_ns as i64;
@@ -152,13 +155,13 @@ impl Follower {
         newest.max().unwrap_or(0)
     }
 
-    /// From when on all that every thread did is known, in raw ticks.
+    /// Time from which the events of all threads are complete, in raw ticks.
     pub fn covered_from(&self) -> u64 {
         let covered = self.streams.values().map(Followed::covered_from);
         covered.max().unwrap_or(0)
     }
 
-    /// The earliest time from `from` on after which no more than `most` events came.
+    /// The earliest time, not before `from`, after which there are at most `most` events, in raw ticks.
     pub fn begin_of_last(&self, most: usize, from: u64) -> u64 {
         let count = |since: u64| {
             let streams = self.streams.values();
@@ -178,7 +181,7 @@ impl Follower {
         low
     }
 
-    /// Takes in what the program has published since.
+    /// Reads what the program has published since the previous poll.
     ///
     /// # Errors
     /// The spool cannot be read.
@@ -214,7 +217,7 @@ impl Follower {
             for place in stream.next_chunks(chunks, reads_all, capacity) {
                 let from = stream.enter(&place.header.chunk);
                 let read = spool.words(place, from as u64, &mut self.bytes, &mut self.words)?;
-                // Somebody took the chunk meanwhile: its events are in the file, and passed over here.
+                // The chunk was recycled in the meantime: its events are in the file, and are skipped here.
                 if read.is_err() {
                     stream.lose();
                     continue;
@@ -226,7 +229,7 @@ impl Follower {
         Ok(polled)
     }
 
-    /// Reads, of streams that are seen for the first time, the first chunk: there a thread says who it is.
+    /// For streams seen for the first time, reads the first chunk, which contains the thread's id and name.
     fn begin(&mut self, by_stream: &BTreeMap<u32, Vec<SpoolEntry>>, bounds: Bounds) {
         let is_unknown = |number: &&u32| !self.streams.contains_key(number);
         let unknown: Vec<u32> = by_stream.keys().filter(is_unknown).copied().collect();
@@ -237,7 +240,7 @@ impl Follower {
             let chunks = by_stream.get(number);
             chunks.is_some_and(|chunks| chunks.iter().any(|place| place.header.chunk.sequence == 0))
         };
-        // A thread that began since has its first chunk in the spool, or in the file by now.
+        // The first chunk of a thread that started since is in the spool, or already in the file.
         if self.has_begun && !unknown.iter().all(is_in_spool) {
             let _ = self.renew();
         }
@@ -254,8 +257,8 @@ impl Follower {
         self.has_begun = true;
     }
 
-    /// Takes in the end of a trace that nobody writes: the last chunks of each stream, and the first one, where its thread
-    /// introduces itself.
+    /// Reads the end of a trace that is no longer written: the last chunks of each stream, and the first one, which
+    /// contains the thread's id and name.
     pub fn take_end(&mut self, bounds: Bounds) {
         for stream in self.reader.streams() {
             let mut followed = Followed::default();
@@ -269,8 +272,9 @@ impl Follower {
         }
     }
 
-    /// A trace of what every thread did from `from` to `until`, in raw ticks, with what was open before. It is a trace of a
-    /// flight recorder whose process ended at `until`. Events before `from` are forgotten.
+    /// Returns a trace of what every thread did from `from` to `until`, in raw ticks, including the regions and tasks
+    /// that were open before. It looks like the trace of a flight recorder whose process ended at `until`. Drops the
+    /// events before `from`.
     pub fn excerpt(&mut self, from: u64, until: u64) -> Vec<u8> {
         let session = self.reader.header().session;
         let header = FileHeader::of_trace(session, self.reader.header().pid, &[]);
@@ -284,7 +288,7 @@ impl Follower {
         metadata.insert("end".to_owned(), json!({ "how": "excerpt" }));
         let start = self.reader.metadata_clocks().first().copied();
         file.extend(metadata_block(session, start.unwrap_or_default(), &metadata));
-        // Nothing happens at the end, but that time passes until then.
+        // A last event without meaning, so that the excerpt extends to `until`.
         let mut last = Some(Record {
             ticks: until,
             event: Event::from(Flush { thread_data: Id::NULL, codeptr_ra: Address(0) }),
@@ -292,7 +296,7 @@ impl Follower {
         self.streams.values_mut().for_each(|stream| stream.forget_before(from));
         let live = self.streams.values().filter(|stream| stream.is_live());
         let regions: BTreeSet<Id> = live.flat_map(Followed::regions).collect();
-        // Modules that threads met which are gone.
+        // Modules seen by threads that have ended.
         let gone = self.streams.values().filter(|stream| !stream.is_live());
         let mut gone = Some(gone.flat_map(Followed::modules));
         for (number, stream) in self.streams.iter().filter(|(_, stream)| stream.is_live()) {

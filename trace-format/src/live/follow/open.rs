@@ -1,7 +1,8 @@
-//! What a thread has begun and not ended, kept while the events that began it are forgotten.
+//! The regions, tasks, waits etc. that a thread has opened and not closed. They are kept after the events that opened
+//! them are dropped.
 //!
-//! Regions that it has ended are kept for a while, too. Their workers report that they left them when the next region begins: until
-//! then they are open for them.
+//! Parallel regions that a thread has ended are kept for a while, too: their workers report the end of their implicit
+//! tasks only when the next region starts, so for the workers the region is still open.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,12 +12,13 @@ use crate::event::field::{Address, Id};
 use crate::event::{Event, ImplicitTaskEnd, ParallelEnd};
 use crate::read::reader::Record;
 
-/// Regions that have ended and that are kept.
+/// Maximum number of ended regions to keep.
 const MAX_ENDED: usize = 64;
-/// Things that are open at once. More are nonsense: their ends are not reported.
+/// Maximum number of open regions, tasks etc. of a thread. The limit is exceeded only by nonsensical traces, for which
+/// their ends are not reported.
 const MAX_OPEN: usize = 256;
 
-/// The kind of a thing that is open, and which one it is where the ends say so.
+/// The kind of an open region, task etc., with its id if the end event has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Parallel(Id),
@@ -27,23 +29,24 @@ enum Kind {
     Masked,
     Reduction,
     Target,
-    /// The wait for a mutex.
+    /// Waiting for a mutex.
     Awaits(Address),
     Holds(Address),
-    /// An explicit task that runs.
+    /// A running explicit task.
     Task,
 }
 
-/// A thing that is open.
+/// An open region, task, wait or mutex.
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
     kind: Kind,
-    /// The event that began it.
+    /// The event that opened it.
     pub(crate) record: Record,
 }
 
 impl Open {
-    /// The end of what `record` began, at the same time, where a thread introduces itself by that; `None` of others.
+    /// The end event for a parallel region or implicit task that `record` begins, at the same time as `record`; `None`
+    /// for other events.
     pub(crate) fn end_of(record: &Record) -> Option<Record> {
         let event = match &record.event {
             Event::ParallelBegin(begin) => Event::from(ParallelEnd {
@@ -66,13 +69,13 @@ impl Open {
     }
 }
 
-/// Whether an event begins or ends something.
+/// What an event opens or closes.
 enum Half {
     Begin(Kind),
     End(Kind),
-    /// The wait is over, and the mutex is held.
+    /// A wait for a mutex ends, and the mutex is held.
     Acquired(Address),
-    /// The thread runs another task.
+    /// The thread switches to another task.
     Switch(Id),
     Neither,
 }
@@ -104,13 +107,13 @@ fn half(event: &Event<'_>) -> Half {
     }
 }
 
-/// The things that a thread has open, the outermost first.
+/// The regions, tasks etc. that a thread has open, outermost first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opens {
     list: Vec<Open>,
-    /// Begin and end of the regions that ended last.
+    /// Begin and end events of the parallel regions that ended last.
     ended: VecDeque<(Record, Record)>,
-    /// Events were passed over: what is open may have ended.
+    /// Events were skipped, so the listed regions and tasks may have ended.
     is_doubtful: bool,
 }
 
@@ -119,7 +122,7 @@ impl Opens {
         self.list.iter()
     }
 
-    /// The regions whose implicit tasks the thread has open.
+    /// Ids of the parallel regions whose implicit tasks the thread has open.
     pub(crate) fn regions(&self) -> impl Iterator<Item = Id> {
         self.list.iter().filter_map(|open| match &open.record.event {
             Event::ImplicitTaskBegin(begin) => Some(begin.parallel_data),
@@ -127,7 +130,7 @@ impl Opens {
         })
     }
 
-    /// Begin and end of those of `regions` that the thread had begun and that are over.
+    /// Begin and end events of those `regions` that the thread had begun and has ended.
     pub(crate) fn ended_of(&self, regions: &BTreeSet<Id>) -> impl Iterator<Item = &Record> {
         let is_wanted = |(begin, _): &&(Record, Record)| match &begin.event {
             Event::ParallelBegin(begin) => regions.contains(&begin.parallel_data),
@@ -144,14 +147,14 @@ impl Opens {
         self.ended.push_back((begin, end));
     }
 
-    /// Events are passed over from here on.
+    /// Marks that events are skipped from here on.
     pub(crate) fn doubt(&mut self) {
         self.is_doubtful = true;
         self.list.retain(|open| matches!(open.kind, Kind::Parallel(_) | Kind::Implicit(_)));
     }
 
-    /// The next event comes. Where some were passed over, it may say what is still open: the region and the implicit task that
-    /// it belongs to.
+    /// Checks the list against the next event. After skipped events, it may show which region and implicit task are
+    /// still open: those that it belongs to.
     pub(crate) fn check(&mut self, record: &Record) {
         if !self.is_doubtful {
             return;
@@ -175,7 +178,7 @@ impl Opens {
         let begins_task = matches!(event, Event::ImplicitTaskBegin(_));
         let is_region = |id: Id| id.known().is_some() && id == region;
         let is_task = |id: Id| id.known().is_some() && id == task;
-        // A region that a thread of the team has begun is open as long as the thread's own task in it.
+        // A region begun by a thread of the team is open as long as that thread's own implicit task in the region.
         let of_task = |open: &Open| match &open.record.event {
             Event::ImplicitTaskBegin(begin) if is_task(begin.task_data) => Some(begin.parallel_data),
             _ => None,
@@ -191,7 +194,7 @@ impl Opens {
         let (list, over): (Vec<Open>, Vec<Open>) =
             std::mem::take(&mut self.list).into_iter().partition(stays);
         self.list = list;
-        // Regions that ended in between: when, is not known better.
+        // Regions that ended among the skipped events; this event is the best estimate of when.
         for open in over {
             if let Some(end) = Open::end_of(&open.record)
                 && matches!(open.kind, Kind::Parallel(_))
@@ -202,7 +205,7 @@ impl Opens {
         }
     }
 
-    /// Takes note of an event that is forgotten.
+    /// Updates the open regions and tasks with an event that is dropped.
     pub(crate) fn take(&mut self, record: Record) {
         match half(&record.event) {
             Half::Begin(kind) => self.push(kind, record),
@@ -233,7 +236,7 @@ impl Opens {
         }
     }
 
-    /// The innermost of that kind ends.
+    /// Removes the innermost open one of this kind.
     fn remove(&mut self, kind: Kind) -> Option<Open> {
         let index = self.list.iter().rposition(|open| open.kind == kind)?;
         Some(self.list.remove(index))

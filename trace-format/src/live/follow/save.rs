@@ -1,4 +1,4 @@
-//! The newest part of a trace as a trace of its own, while its program runs: a flight recorder from outside.
+//! Saves the newest part of a running program's trace as a trace of its own: a flight recorder from outside.
 
 use std::io::{self, Write};
 
@@ -11,12 +11,12 @@ use crate::read::chunks::is_same_chunk;
 use crate::read::reader::{Reader, Record, Stream};
 use crate::write::blocks::{chunk_header, metadata_block, push_words};
 
-/// The keys of the metadata that hold for the whole trace alone.
+/// Keys of the metadata that are true only of the whole trace.
 const OF_WHOLE_TRACE: &[&str] = &["lock", "record", "end", "found_while_sealing"];
 
-/// Writes to `out` a trace of the events from `from` on, in raw ticks. Some earlier ones are in it, since chunks stay whole. Of
-/// each stream's first chunk, it has what says whose thread it is, and the modules. It is a trace of a flight recorder, which is
-/// not sealed. Gives how many chunks of events it has.
+/// Writes a trace of the events since `from` (raw ticks) to `out`, and returns its number of chunks. Some earlier
+/// events are included, because chunks stay whole. From each stream's first chunk, the trace has the events that
+/// describe the thread, and the modules. It looks like the trace of a flight recorder that is not sealed.
 ///
 /// # Errors
 /// `out` cannot be written to. Chunks that cannot be read are left out.
@@ -36,7 +36,7 @@ pub fn save(reader: &Reader, from: u64, out: &mut dyn Write) -> io::Result<u64> 
     let (mut chunks, mut payload, mut saved) = (reader.chunks(), Vec::new(), 0);
     for stream in reader.streams() {
         let of_stream: Vec<_> = reader.copies_of(stream).chunk_by(is_same_chunk).collect();
-        // A chunk ends before the next one begins.
+        // A chunk has ended when the next one starts.
         let is_over = |place: usize| {
             let next = of_stream.get(place + 1);
             next.is_some_and(|next| next[0].chunk().clock.ticks < from)
@@ -65,7 +65,8 @@ pub fn save(reader: &Reader, from: u64, out: &mut dyn Write) -> io::Result<u64> 
     Ok(saved)
 }
 
-/// A chunk with what the first one of `stream` says of its thread, and the modules, as if that had been at `ticks`.
+/// Encodes a chunk with the events of the first chunk of `stream` that describe its thread, and the modules, all at
+/// time `ticks`.
 fn introduction(reader: &Reader, stream: &Stream, ticks: u64) -> Vec<u8> {
     let mut chunk = Vec::new();
     let session = reader.header().session;

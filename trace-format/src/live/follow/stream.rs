@@ -1,4 +1,4 @@
-//! One stream that is followed: where the next event is, the newest events, what was open before them.
+//! A followed stream: its newest events, what was open before them, and the position of the next event.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::discriminant;
@@ -12,35 +12,35 @@ use crate::live::follow::open::{Open, Opens};
 use crate::live::spool::SpoolEntry;
 use crate::read::reader::Record;
 
-/// Modules that are remembered; a program that loads more all the time is a strange one.
+/// Maximum number of modules to remember per stream; hardly any program loads more.
 const MAX_MODULES: usize = 4096;
 
-/// A stream, and how far it was read.
+/// A stream, and how far it has been read.
 #[derive(Debug)]
 pub(crate) struct Followed {
-    /// The chunk that was read last.
+    /// The chunk being read.
     chunk: Chunk,
     has_chunk: bool,
-    /// All of it was read, as far as it goes.
+    /// The stream was read up to the end of that chunk.
     is_whole: bool,
-    /// Events may have been missed since: the next chunk is no sequel.
+    /// Events may have been missed, so that the next chunk does not continue this one.
     is_broken: bool,
-    /// Its chunks come from the spool: the thread is there.
+    /// The stream has chunks in the spool, so its thread still exists.
     is_live: bool,
-    /// Words of the chunk that were read.
+    /// Number of words of the chunk that have been read.
     at: usize,
     state: State,
-    /// The events by which the thread introduces itself.
+    /// The events that describe the thread: its id and name, and the first region and task.
     introduction: Vec<Record>,
-    /// The modules that it met.
+    /// Modules seen by the thread.
     modules: Vec<Record>,
     opens: Opens,
     events: VecDeque<Record>,
-    /// The first event behind chunks that were passed over, and the last event that is not kept.
+    /// Time of the first event after skipped chunks, and of the last dropped event, in raw ticks.
     resumed: u64,
     forgotten: u64,
     newest: u64,
-    /// Older events are not in `events`.
+    /// Some events are no longer in `events`.
     is_cut: bool,
     is_of_samples: bool,
     is_of_device: bool,
@@ -73,24 +73,24 @@ impl Default for Followed {
 }
 
 impl Followed {
-    /// Takes the events of the stream's first chunk in, of which later ones are not read from there.
+    /// Reads the events of the stream's first chunk, as found in the file or spool when the trace was opened.
     pub(crate) fn begin(&mut self, events: impl Iterator<Item = Record>, bounds: Bounds) {
         for record in events {
             self.push(record, bounds);
         }
         self.forget_before(u64::MAX);
-        // The next one in the spool may follow on it.
+        // The next chunk in the spool may continue this one.
         (self.has_chunk, self.is_whole) = (self.newest > 0, true);
     }
 
-    /// Goes on behind chunks that are passed over.
+    /// Marks that chunks are skipped.
     pub(crate) fn resume(&mut self) {
         self.forget_before(u64::MAX);
         self.opens.doubt();
         (self.is_cut, self.resumed) = (true, u64::MAX);
     }
 
-    /// Takes in the events that come then.
+    /// Reads the events after the skipped chunks.
     pub(crate) fn take(&mut self, events: impl Iterator<Item = Record>, bounds: Bounds) {
         for record in events {
             self.is_live = true;
@@ -99,7 +99,7 @@ impl Followed {
         }
     }
 
-    /// True where events of it can be in an excerpt.
+    /// Whether the stream can have events in an excerpt.
     pub(crate) fn is_live(&self) -> bool {
         self.is_live && !self.is_of_samples
     }
@@ -128,7 +128,7 @@ impl Followed {
         self.events.iter()
     }
 
-    /// From when on all events are there, or what they began.
+    /// Time from which the events are complete, including what was open before, in raw ticks.
     pub(crate) fn covered_from(&self) -> u64 {
         match self.is_live() {
             true => self.resumed.max(self.forgotten),
@@ -141,7 +141,7 @@ impl Followed {
         self.events.len() - before
     }
 
-    /// The words that are new in the spool's `chunks`, and those that can be read; both since the stream was looked at last.
+    /// Number of words in `chunks` that are new since the last poll, and number of unread words that can be read.
     pub(crate) fn new_words(&self, chunks: &[SpoolEntry], capacity: u64) -> (u64, u64) {
         let is_current =
             |place: &SpoolEntry| self.has_chunk && place.header.chunk.sequence == self.chunk.sequence;
@@ -156,11 +156,11 @@ impl Followed {
         let last = chunks.last().map_or(0, |last| last.header.chunk.sequence);
         let (first, first_new) = match self.has_chunk {
             true => (self.chunk.sequence, self.chunk.sequence),
-            // What came before it was followed is not new.
+            // Events from before the stream was followed are not new.
             false => (0, last),
         };
         let mut new: u64 = from(first_new).map(unread).sum();
-        // Those between have come and gone.
+        // The missing chunks came and went between two polls.
         let gone = u64::from(last.saturating_sub(first_new)) + 1;
         new += gone.saturating_sub(from(first_new).count() as u64) * capacity;
         match self.is_of_samples {
@@ -169,7 +169,8 @@ impl Followed {
         }
     }
 
-    /// The chunks to read now: all that follow, or else the newest only, and the one before where that has just begun.
+    /// The chunks to read now: all that follow, or else only the newest, preceded by the one before if the newest has
+    /// just started.
     pub(crate) fn next_chunks<'c>(
         &mut self,
         chunks: &'c [SpoolEntry],
@@ -185,11 +186,11 @@ impl Followed {
         let (Some(last), false) = (chunks.last(), self.is_of_samples) else {
             return &[];
         };
-        // The rest of the chunk that was read is gone.
+        // The chunk being read was recycled before its last words were read.
         if self.has_chunk && !self.is_whole && sequence(&chunks[0]) > self.chunk.sequence {
             self.is_broken = true;
         }
-        // Those that follow each other up to the last one.
+        // Find the last consecutive run of chunks.
         let mut run = chunks.len() - 1;
         while run > 0 && sequence(&chunks[run - 1]) + 1 == sequence(&chunks[run]) {
             run -= 1;
@@ -204,7 +205,7 @@ impl Followed {
         &chunks[run.max(chunks.len().saturating_sub(wanted))..]
     }
 
-    /// Goes on in this chunk; gives the words of it that are read.
+    /// Starts or continues reading a chunk; returns the number of its words already read.
     pub(crate) fn enter(&mut self, chunk: &Chunk) -> usize {
         if self.has_chunk && self.chunk == *chunk {
             return self.at;
@@ -227,12 +228,12 @@ impl Followed {
         0
     }
 
-    /// Events of the chunk that was entered cannot be read any more.
+    /// Marks that words of the current chunk can no longer be read.
     pub(crate) fn lose(&mut self) {
         self.is_broken = true;
     }
 
-    /// Takes in the events of the chunk's next words; gives how many there are.
+    /// Decodes the chunk's next words; returns the number of events.
     pub(crate) fn read(&mut self, words: &[u64], bounds: Bounds) -> u64 {
         let (mut at, mut events) = (0, 0);
         while let Some(head) = words.get(at) {
@@ -246,7 +247,7 @@ impl Followed {
                     self.push(record, bounds);
                 }
                 Err(DecodeError::BadArguments { len }) => at += len,
-                // A wide event that is being written, or one of a newer format.
+                // A wide event that is still being written, or an event of a newer format.
                 Err(DecodeError::Truncated | DecodeError::UnknownKind(_)) => break,
             }
         }
@@ -280,7 +281,7 @@ impl Followed {
         }
     }
 
-    /// Keeps of the events before `ticks` only what they began.
+    /// Drops the events before `ticks`, except for what they opened.
     pub(crate) fn forget_before(&mut self, ticks: u64) {
         while let Some(oldest) = self.events.pop_front_if(|oldest| oldest.ticks < ticks) {
             self.forget(oldest);
@@ -317,14 +318,15 @@ impl Followed {
         }
     }
 
-    /// The regions whose implicit tasks its thread has open.
+    /// Ids of the parallel regions whose implicit tasks the thread has open.
     pub(crate) fn regions(&self) -> impl Iterator<Item = Id> {
         self.opens.regions()
     }
 
-    /// The events that a stream must begin with, in the order of time. By these its thread is known, what is open, and modules:
-    /// its own, and those that are `gone`. Modules come behind the introduction, since readers look for a thread's name first.
-    /// Of the regions that it ended, those are there that some thread has not left: `regions`.
+    /// The events at the start of an excerpt of the stream, in order of time: those that describe the thread, those
+    /// that opened what is still open, and its modules, including those of ended threads (`gone`). Modules come after
+    /// the thread's description, because readers look for a thread's name first. A parallel region that this thread
+    /// ended is included if another thread's implicit task in it is still open (`regions`).
     pub(crate) fn prefix<'r>(
         &'r self,
         regions: &BTreeSet<Id>,
@@ -337,7 +339,7 @@ impl Followed {
             if !is_open && !prefix.contains(record) {
                 introduced = record.ticks;
                 prefix.push(record.clone());
-                // What is over by now ends at once.
+                // End at once what is over by now.
                 prefix.extend(Open::end_of(record));
             }
         }

@@ -1,12 +1,12 @@
 //! The Collector API of 2007 ([`ompt_sys::collector`]): the tracer looks for the runtime, not the runtime for a tool.
 //!
-//! The library must be in the program's address space from its start. `omptrace record` preloads it where the program, or a
-//! library of it, has the API. Its constructor looks for the runtime; so does every `dlopen` of the program
-//! ([`crate::entry::preload`]), for runtimes that come later.
+//! The library must be in the process from its start. `omptrace record` preloads it if the program, or one of its
+//! libraries, has the API. The library's constructor looks for the runtime, and so does every `dlopen` of the program
+//! ([`crate::entry::preload`]), for runtimes that are loaded later.
 //!
-//! Events have no arguments. So each callback asks, by one list of requests, what the thread does and waits for, and in which
-//! parallel region it is. Asking may itself cause events, where a runtime takes a lock of its own to answer: those are not
-//! the program's, and left out.
+//! Events have no arguments. So each callback queries, with one list of requests, what the thread does and waits for,
+//! and its parallel region. A query may itself cause events if the runtime takes a lock to answer it; such events are
+//! not the program's, and are dropped.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -39,10 +39,10 @@ use crate::session::cold_path;
 /// The generation's name in the metadata.
 const DIALECT: &str = "Collector API";
 
-/// The runtime's function; null where there is none, or it was stopped.
+/// The runtime's function; null if there is none, or after the session ended.
 static API: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The function that was found last: one that refused is not asked again.
+/// The function found last, so that a runtime that refused is not asked again.
 static ASKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The meaning of an event.
@@ -56,7 +56,7 @@ enum Meaning {
     Master(ompt_scope_endpoint_t),
     Single(ompt_scope_endpoint_t),
     Ordered(ompt_scope_endpoint_t),
-    /// Of an event that only this runtime has.
+    /// An event specific to a runtime.
     Own,
 }
 
@@ -67,8 +67,8 @@ const END: ompt_scope_endpoint_t = ompt_scope_end;
 const IMPLICIT: ompt_sync_region_t = ompt_sync_region_barrier_implicit;
 const EXPLICIT: ompt_sync_region_t = ompt_sync_region_barrier_explicit;
 
-/// The events of the specification: each with the name by which `OMPTRACE_EVENTS` chooses it, that of the callback that
-/// reports the same or nearly so.
+/// The events of the specification, each with its name in `OMPTRACE_EVENTS`: that of the callback that reports the
+/// same, or almost the same.
 static EVENTS: &[(OMP_COLLECTORAPI_EVENT, &str, Meaning)] = &[
     (OMP_EVENT_FORK, "parallel_begin", Fork),
     (OMP_EVENT_JOIN, "parallel_end", Join),
@@ -94,12 +94,13 @@ static EVENTS: &[(OMP_COLLECTORAPI_EVENT, &str, Meaning)] = &[
     (OMP_EVENT_THR_END_ATWT, "mutex_acquire", Wait(ompt_mutex_atomic, END)),
 ];
 
-/// Numbers of a runtime's own events that are tried. TAU has events in the first range, behind those of the specification.
-/// The second one begins where the specification leaves numbers to runtimes.
+/// Numbers of runtime-specific events to try. TAU has events in the first range, after those of the specification. The
+/// second range starts where the specification reserves numbers for runtimes.
 const OWN_EVENTS: [std::ops::Range<u32>; 2] =
     [OMP_EVENT_THR_END_ATWT.0 + 1..64, OMP_EVENT_THR_RESERVED_IMPL.0..OMP_EVENT_THR_RESERVED_IMPL.0 + 32];
 
-/// Looks for a runtime among the libraries behind `handle`, as `dlsym` does, and starts tracing it if there is none yet.
+/// Looks for a runtime among the libraries of `handle`, as `dlsym` does, and starts tracing it unless a session is in
+/// progress.
 pub(crate) fn look_in(handle: *mut c_void) {
     // SAFETY: a handle of the loader.
     let api = unsafe { loader::symbol(handle, c"__omp_collector_api") };
@@ -121,7 +122,7 @@ fn begin(api: *mut c_void) -> Result<(), String> {
     // SAFETY: the symbol has this type.
     let function = unsafe { transmute::<*mut c_void, omp_collector_api_t>(api) };
     let answer = Request::new(OMP_REQ_START).make(function);
-    // A runtime that writes no error code may have started.
+    // A runtime that writes no error code may have started the API.
     if !matches!(answer, Answer::Code(OMP_ERRCODE_OK) | Answer::Unwritten) {
         return Err(format!("the OpenMP runtime did not start its Collector API ({})", answer.name()));
     }
@@ -129,7 +130,7 @@ fn begin(api: *mut c_void) -> Result<(), String> {
     let prepared = Prepared::new(config)?;
     // Release; pairs with Acquire in `callback`.
     API.store(api, Ordering::Release);
-    // All events begin at once, so that none ends that did not begin.
+    // Pause, so that all events start to be reported at once, and none ends that did not begin.
     Request::new(OMP_REQ_PAUSE).make(function);
     let results = register_all(function, &events);
     prepared.begin(describe(api), results, BTreeMap::new());
@@ -137,7 +138,7 @@ fn begin(api: *mut c_void) -> Result<(), String> {
     Ok(())
 }
 
-/// Registers for the events chosen and for the runtime's own: what it answered.
+/// Registers the chosen and the runtime-specific events; returns the results.
 fn register_all(api: omp_collector_api_t, chosen: &[&'static str]) -> BTreeMap<String, Registration> {
     let known = EVENTS.iter().filter(|(_, name, _)| chosen.contains(name)).map(|(event, ..)| *event);
     let own = OWN_EVENTS.into_iter().flatten().map(OMP_COLLECTORAPI_EVENT);
@@ -151,7 +152,7 @@ fn register_all(api: omp_collector_api_t, chosen: &[&'static str]) -> BTreeMap<S
     known.chain(own).filter_map(registered).collect()
 }
 
-/// The description of the runtime: it has no text of its own, so its library's name.
+/// Describes the runtime by its library's name, because it has no version text.
 fn describe(api: *mut c_void) -> Runtime {
     let path = loader::library_of(api).unwrap_or_default();
     let version = Path::new(&path).file_name().unwrap_or_default();
@@ -183,11 +184,12 @@ fn register(event: OMP_COLLECTORAPI_EVENT) -> Request {
     Request::with(OMP_REQ_REGISTER, [event.0, low, high, 0])
 }
 
-/// The tool is done: no more callbacks, if the runtime's library is still there.
+/// Ends the session: stops the callbacks, if the runtime's library is still loaded.
 pub(crate) fn end() {
-    // AcqRel; of several ends one comes first.
+    // AcqRel: if several threads end the session, only one gets the function.
     let api = API.swap(std::ptr::null_mut(), Ordering::AcqRel);
-    // In a child that has not used the runtime, a thread that it does not have may hold the runtime's locks.
+    // In a child that has not used the runtime, the runtime's locks may be held by a thread that does not exist in the
+    // child.
     let Some(session) = session::of_this_process() else {
         return;
     };
@@ -201,7 +203,7 @@ pub(crate) fn end() {
         Request::with(OMP_REQ_UNREGISTER, [event, 0, 0, 0]).make(function);
     }
     Request::new(OMP_REQ_STOP).make(function);
-    // Relaxed: only the numbers count.
+    // Relaxed: only the counts are shared.
     let counts = [&WHILE_ASKING, &UNREPORTED].map(|count| count.swap(0, Ordering::Relaxed));
     let texts = [
         "events occurred while the tracer queried the runtime; they did not come from the program and were left out",
@@ -213,7 +215,7 @@ pub(crate) fn end() {
     session.report_messages(messages.collect());
 }
 
-/// One request, with as much room as any of them needs; `sz` fits a byte, since OpenUH's runtime looks at no more.
+/// A request with enough room for each kind. Its `sz` fits into a byte, because OpenUH's runtime reads only that.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 struct Request {
@@ -221,7 +223,7 @@ struct Request {
     mem: [u32; 4],
 }
 
-/// The value of `ec` until the runtime writes it; some never do (OpenUH, of ids).
+/// The value of `ec` until the runtime writes it; some runtimes never do (OpenUH, for requests of ids).
 const UNWRITTEN: c_int = -1;
 
 /// The result of a request.
@@ -262,14 +264,14 @@ impl Request {
                 sz: size_of::<Request>() as c_int,
                 r: request.0 as c_int,
                 ec: UNWRITTEN,
-                // TAU's wrapper of libgomp finds the next request by it.
+                // TAU's libgomp wrapper finds the next request by this field.
                 rsz: MEM_BYTES as c_int,
             },
             mem,
         }
     }
 
-    /// Makes the request alone.
+    /// Makes this request alone.
     fn make(self, api: omp_collector_api_t) -> Answer {
         let [answered] = ask(api, [self]);
         answered.answer()
@@ -282,7 +284,7 @@ impl Request {
         }
     }
 
-    /// Whether something was returned, as far as the runtime says.
+    /// Whether the runtime returned something, as far as it reports that.
     fn has_answer(&self) -> bool {
         matches!(self.answer(), Answer::Code(OMP_ERRCODE_OK) | Answer::Unwritten)
     }
@@ -291,12 +293,12 @@ impl Request {
         u64::from(self.mem[place]) | u64::from(self.mem[place + 1]) << 32
     }
 
-    /// The id of a region; none where the thread knows none.
+    /// The region's id; [`Id::NULL`] if the thread has none.
     fn region(&self) -> Id {
         if self.has_answer() { Id(self.word(0)) } else { Id::NULL }
     }
 
-    /// The state, and what is waited for: behind the state, or where a pointer is aligned.
+    /// The state and the wait id, which follows directly or at pointer alignment.
     fn state(&self) -> Option<(ompt_state_t, u64)> {
         const PACKED: c_int = 12;
         const ALIGNED: c_int = 16;
@@ -310,7 +312,7 @@ impl Request {
     }
 }
 
-/// Makes the requests, in one call.
+/// Makes all requests in one call.
 fn ask<const N: usize>(api: omp_collector_api_t, requests: [Request; N]) -> [Request; N] {
     #[repr(C)]
     struct List<const N: usize> {
@@ -318,7 +320,7 @@ fn ask<const N: usize>(api: omp_collector_api_t, requests: [Request; N]) -> [Req
         end: omp_collector_header_t,
     }
     let mut list = List { requests, end: omp_collector_header_t::default() };
-    // A callback meanwhile is not an event of the program's.
+    // Callbacks during the call are not events of the program.
     let recorder = this_thread::recorder();
     this_thread::begin_own_work();
     // SAFETY: the runtime's function, with a list that ends in a size of 0, aligned for what is in it.
@@ -335,15 +337,15 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
             return;
         }
         if this_thread::recorder().is_ours() {
-            // Relaxed: only the number counts.
+            // Relaxed: only the count is shared.
             WHILE_ASKING.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // SAFETY: stored by `begin`; a runtime that calls back is there.
+        // SAFETY: stored by `begin`; a runtime that calls back is loaded.
         let api = unsafe { transmute::<*mut c_void, omp_collector_api_t>(api) };
         let requests = [OMP_REQ_STATE, OMP_REQ_CURRENT_PRID, OMP_REQ_PARENT_PRID];
         let [state, current, parent] = ask(api, requests.map(Request::new));
-        // Who is no master of a team has no region around it to report.
+        // A thread that is not a team's master may have no region to report.
         if !state.has_answer() || !current.has_answer() {
             // Relaxed: only the number counts.
             UNREPORTED.fetch_add(1, Ordering::Relaxed);
@@ -352,7 +354,7 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
     });
 }
 
-/// Records an event, and behind it what the thread does then.
+/// Records an event, followed by the thread's state.
 fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id) {
     const NOWHERE: Address = Address(0);
 

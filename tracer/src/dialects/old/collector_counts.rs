@@ -1,23 +1,23 @@
-//! Events of the Collector API that are not as they should be, counted.
+//! Counts Collector API events that cannot be recorded.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::session::hooks::SessionHooks;
 
-/// Callbacks that came while the tracer asked for something, on the thread that asked.
+/// Callbacks on a thread during the tracer's own requests.
 pub(crate) static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
 
-/// Events of which the runtime did not say what the thread does, or in which region it is.
+/// Events for which the runtime did not report the thread's state or region.
 pub(crate) static UNREPORTED: AtomicU64 = AtomicU64::new(0);
 
-/// The counts are those of one process.
+/// The part of a session for the counts.
 #[derive(Debug)]
 pub(crate) struct Counts;
 
 pub(crate) static SESSION_HOOKS: Counts = Counts;
 
 impl SessionHooks for Counts {
-    /// A forked child counts for itself.
+    /// A forked child counts from 0.
     fn in_child(&self) {
         // Relaxed: the child has one thread.
         WHILE_ASKING.store(0, Ordering::Relaxed);

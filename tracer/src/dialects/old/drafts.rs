@@ -1,4 +1,5 @@
-//! The callbacks of the drafts of OpenMP 5.0 that are not today's: other names, other arguments, and one that is gone.
+//! The callbacks of the OpenMP 5.0 drafts that differ from today's: other names, other arguments, and one that was
+//! removed.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -12,7 +13,7 @@ use crate::recorder::callback::{Callback, Function};
 use crate::recorder::guarded::guarded;
 use crate::session::cold_path;
 
-/// The drafts' callbacks that have other names today.
+/// Today's name of a draft's callback.
 pub(crate) fn name_of_today(name: &str) -> &str {
     match name {
         "task_dependences" => "dependences",
@@ -21,7 +22,7 @@ pub(crate) fn name_of_today(name: &str) -> &str {
     }
 }
 
-/// The callbacks of the drafts whose arguments are not today's.
+/// The draft callbacks with other arguments than today's.
 pub(crate) static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures that TR4 and TR6 give to the callbacks of these names.
     unsafe {
@@ -33,7 +34,7 @@ pub(crate) static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
     }
 };
 
-/// The callback that only the drafts have, under TR6's number.
+/// The callback that only the drafts have, with its number in TR6.
 pub(crate) static IDLE: Callback = Callback {
     number: ompt_callbacks_t(tr6::ompt_callback_idle.0),
     name: "idle",
@@ -105,7 +106,7 @@ unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
     guarded(|| cold_path::wide(|_| Idle { endpoint }));
 }
 
-/// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not define them.
+/// The frame in today's layout; its flags are 0, as for a null pointer, because the drafts do not define them.
 ///
 /// # Safety
 /// `frame` is null, or valid for reading.

@@ -1,9 +1,9 @@
-//! What only interfaces before OpenMP 5.0 need.
+//! Code that only interfaces before OpenMP 5.0 need.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`drafts`] | callbacks of the drafts of OpenMP 5.0 that are not today's |
-//! | [`collector_counts`] | events of the Collector API that are not as they should be |
+//! | [`drafts`] | callbacks of the OpenMP 5.0 drafts that differ from today's |
+//! | [`collector_counts`] | counts of Collector API events that cannot be recorded |
 
 pub(crate) mod collector;
 pub(crate) mod collector_counts;

@@ -1,8 +1,8 @@
-//! OMPT of 2014 ([`ompt_sys::tr2`]): one row per event says what records it. Begin and end are events of their own, and ids are
-//! the runtime's, so that rows have few arguments and nothing is written back.
+//! OMPT of 2014 ([`ompt_sys::tr2`]), with one row per event. Begin and end are separate events, and ids are the
+//! runtime's, so rows have few arguments and nothing is written back.
 //!
-//! The runtime calls `ompt_initialize`, or asks `ompt_tool` for it, and finds both in the program's address space only:
-//! `omptrace record` preloads the library for it.
+//! The runtime calls `ompt_initialize`, or gets it from `ompt_tool`. It looks for both only in the process, so
+//! `omptrace record` preloads the library.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -40,19 +40,19 @@ use crate::session::cold_path;
 
 /// The generation's name in the metadata.
 const DIALECT: &str = "TR2";
-/// The version that the report gives itself.
+/// The version number of the report that the runtime must support.
 const REPORT: u32 = 1;
 
-/// `ompt_get_parallel_team_size`; none where the runtime has none.
+/// `ompt_get_parallel_team_size`; unset if the runtime does not have it.
 static TEAM_SIZE: EntryPoint<ompt_get_parallel_team_size_t> = EntryPoint::new();
 
-/// LLVM from 3.8 on asks for the initializer.
+/// LLVM from 3.8 on calls this function to get the initializer.
 #[unsafe(no_mangle)]
 extern "C" fn ompt_tool() -> Option<ompt_initialize_t> {
     Some(ompt_initialize)
 }
 
-/// The runtime is ready (6.1.1); 0: no tracing. It may come again after `runtime_shutdown`.
+/// Called when the runtime is ready (6.1.1); returns 0 to refuse tracing. May be called again after `runtime_shutdown`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ompt_initialize(
     lookup: ompt_function_lookup_t,
@@ -73,7 +73,7 @@ unsafe extern "C" fn ompt_initialize(
     }
 }
 
-/// Whether the tool is active.
+/// Starts the session; returns whether the tool is active.
 fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, String> {
     const NO_EVENT: ompt_event_t = ompt_event_t(0);
 
@@ -81,7 +81,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         return Ok(false);
     };
     let set_callback = lookup.set_callback_of_tr2().ok_or("the OpenMP runtime has no ompt_set_callback")?;
-    // SAFETY: an entry point of the runtime; no event is number 0, so this only asks.
+    // SAFETY: an entry point of the runtime; no event has number 0, so this only queries.
     let granted = unsafe { set_callback(NO_EVENT, None) };
     if granted != 0 || ompt_version != REPORT || lookup.has_data_in_tr2() {
         return Err(format!(
@@ -115,7 +115,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     Ok(true)
 }
 
-/// A result in the words of today.
+/// Today's name of a result.
 #[allow(non_upper_case_globals, reason = "constants are spelled as in C")]
 fn meaning(result: ompt_set_result_t) -> &'static str {
     match result {
@@ -131,8 +131,9 @@ fn meaning(result: ompt_set_result_t) -> &'static str {
 type Code = *const c_void;
 type Frame = *const omp_frame_t;
 
-/// Makes of rows `event today (arguments) body` functions, and the list of them; `today` is the callback by whose name
-/// `OMPTRACE_EVENTS` chooses the event. Begin and end of a pair have one name, and are registered together.
+/// Turns rows `event today (arguments) body` into functions and the list of events; `today` is the callback name with
+/// which `OMPTRACE_EVENTS` selects the event. The begin and end events of a pair have the same name, and are registered
+/// together.
 macro_rules! events {
     ($($event:ident $today:literal ($($argument:ident: $type:ty),*) $body:expr;)*) => {
         mod functions {
@@ -250,20 +251,21 @@ const BARRIER: ompt_sync_region_t = ompt_sync_region_barrier;
 const TASKWAIT: ompt_sync_region_t = ompt_sync_region_taskwait;
 const TASKGROUP: ompt_sync_region_t = ompt_sync_region_taskgroup;
 
-/// Records the event that `row` makes: on the hot path, else on the cold one.
+/// Records the event made by `row`, on the hot path if possible, else on the cold path.
 fn put<R: CompactRow + Into<Event<'static>>>(row: impl Fn() -> R) {
     if !this_thread::recorder_if_near().try_put(|_| row()) {
         cold_path::compact(|_| row());
     }
 }
 
-/// An address inside of an outlined function, as good as a return address: its name and first line are the construct's.
+/// An address inside of an outlined function, which serves as a return address: it gives the construct's name and first
+/// line.
 fn inside(function: Code) -> Address {
     let start = function as usize as u64;
     Address(if start == 0 { 0 } else { start + 1 })
 }
 
-/// Exit and enter frame; zeros for null.
+/// Exit and enter frame; zeros for a null pointer.
 fn frame(frame: Frame) -> (Address, Address) {
     // SAFETY: null, or the task's frame, valid during the callback (4.5).
     unsafe { frame.as_ref() }.map_or((NOWHERE, NOWHERE), |frame| {
@@ -317,7 +319,7 @@ fn task(endpoint: ompt_scope_endpoint_t, region: Id, task: u64, flags: ompt_task
     thread_state::note();
 }
 
-/// The number of threads of the region that this thread is in; 0 where the runtime does not say.
+/// The number of threads in this thread's region; 0 if the runtime does not report it.
 fn team_size() -> u32 {
     const INNERMOST: c_int = 0;
 

@@ -1,4 +1,4 @@
-//! Files of ours: descriptors that stay ours, and the files of modules.
+//! The tracer's own files, whose descriptors the program may close, and the files of modules.
 
 pub(crate) mod module_file;
 pub(crate) mod protected_fd;

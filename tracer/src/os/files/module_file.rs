@@ -1,8 +1,10 @@
-//! The files of modules for `omptrace record`, which names functions after the run. By then a program that unpacks itself
-//! may be gone, and a file without a name is. So `record` is given each file when the trace names its module.
+//! Sends the files of modules to `omptrace record`, which looks up function names after the run. By then, the file of a
+//! self-extracting program may have been removed, and a file without a name is inaccessible. So `record` receives each
+//! file when its module is first recorded.
 //!
-//! The file travels as a descriptor through a socket in the registry. It is in the socket's queue when this returns, whether or
-//! not `record` has come to it. What cannot be sent at once is not sent: the program never waits for `record`.
+//! The file is sent as a descriptor through a socket in the registry. When [`send`] returns, it is in the socket's
+//! queue, even if `record` has not read it yet. If it cannot be sent at once, it is not sent: the program never waits
+//! for `record`.
 
 use std::ffi::CString;
 use std::io;
@@ -15,16 +17,16 @@ use interpose::system_call;
 
 use crate::os::system;
 
-/// The socket's name in the registry.
+/// The socket's file name in the registry.
 const SOCKET: &str = "modules";
 
-/// Sends the file, if that can be done at once; `path` is the module's as the trace has it.
+/// Sends the file if possible without waiting; `path` is the module's path in the trace.
 pub(crate) fn send(registry: &Path, path: &[u8], file: &[u8]) {
     let _ = try_send(registry, path, file);
 }
 
 fn try_send(registry: &Path, path: &[u8], file: &[u8]) -> io::Result<()> {
-    // What is no file, a pipe for example, must not make anybody wait.
+    // Do not wait on files of other kinds, such as pipes.
     let file = open(file, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY)?;
     let folder = open(registry.as_os_str().as_bytes(), libc::O_PATH | libc::O_DIRECTORY);
     let socket = folder.and_then(|folder| {
@@ -51,7 +53,8 @@ fn open(path: &[u8], flags: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) })
 }
 
-/// A socket that is connected to that of `omptrace record`. By way of `/proc`: an address has room for 107 bytes.
+/// A socket connected to that of `omptrace record`. The path goes through `/proc`, because an address has room for only
+/// 107 bytes.
 fn connected(folder: RawFd) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let arguments = [libc::AF_UNIX as usize, kind as usize, 0];
@@ -78,7 +81,7 @@ fn connected(folder: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// Room for a control message of one descriptor, aligned as its header is.
+/// Room for a control message with one descriptor, aligned like its header.
 const CONTROL_WORDS: usize = 4;
 
 fn send_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd) -> io::Result<()> {

@@ -1,15 +1,16 @@
-//! A file of ours in a process that is not.
+//! The tracer's files, protected from a program that closes their descriptors.
 //!
-//! Daemons, and programs that want to be tidy, close every descriptor that they do not know. Ours are among them. The next
-//! file that the program opens then has the number of one of ours: what we write would be in the program's own data. So each
-//! use asks first whether the number still means our file, and opens the file again by its name where it does not. The
-//! question, fstat(2), takes 0.2 us; to write a chunk takes 24 us and more.
+//! Daemons, and programs that want to be tidy, close every descriptor that they do not know, including the tracer's.
+//! The next file that the program opens may get the same number, and the tracer would write into the program's own
+//! data. So each use first checks whether the number still refers to our file, and reopens the file by name if not. The
+//! check, fstat(2), takes 0.2 us; writing a chunk takes 24 us or more.
 //!
-//! Between question and use another thread may do the same. Our numbers are therefore high ones. The system gives the lowest
-//! free number, so no thread that opens a file gets one of ours in that moment. And the program finds the numbers that it
-//! has without a tool. The writer may lose its processor for long at any place. It has yet higher numbers
-//! ([`ProtectedFd::move_up`]): a test that opens 80 files met it between question and use. What is left is a program that
-//! closes everything again while a file is being opened anew, for a moment by the lowest number.
+//! Between the check and the use, another thread may close the descriptor and open a file. Our descriptors therefore
+//! have high numbers: the system assigns the lowest free number, so a thread that opens a file does not get one of ours
+//! at that moment, and the program gets the same numbers as without a tool. The writer may be preempted for long at any
+//! point, so it has even higher numbers ([`ProtectedFd::move_up`]): a test that opens 80 files hit it between the check
+//! and the use. The remaining risk is a program that closes all descriptors again while a file is being reopened, which
+//! briefly has the lowest free number.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -24,37 +25,37 @@ use omptrace_trace_format::metadata::Lock;
 use crate::os::system;
 use crate::os::system::FileId;
 
-/// The lowest number that we ask for: beyond what programs have open that close what they do not know.
+/// Lowest number for descriptors: above those of programs that close all descriptors.
 pub(crate) const HIGH: RawFd = 1000;
-/// The lowest number that we ask for where [`HIGH`] is refused or takes too long. A process begins with room for [`ROOM`].
+/// Lowest number if [`HIGH`] is refused or would take too long. A process starts with room for [`ROOM`] descriptors.
 pub(crate) const LOWEST: RawFd = 48;
-/// The descriptors that a process has room for when it begins. To make more room in a process that has threads waits until
-/// each processor has been through the scheduler (15 ms).
+/// Number of descriptors for which a new process has room. Extending the table in a process with several threads waits
+/// until each CPU has been through the scheduler (15 ms).
 const ROOM: RawFd = 64;
-/// The lowest number that is no standard stream's.
+/// Lowest number that is not a standard stream's.
 const FIRST: RawFd = 3;
 
-/// Names tried when one is taken.
+/// Maximum number of names tried if the name is taken.
 const MAX_NAMES: u32 = 10_000;
 
-/// A file that is read and written by its user alone.
+/// A file that only its user can read and write.
 #[derive(Debug)]
 pub(crate) struct ProtectedFd {
     path: PathBuf,
     id: FileId,
     descriptor: AtomicI32,
-    /// The number that it had before it moved up; [`NONE`] where it did not.
+    /// The descriptor's number before the file moved up; [`NONE`] if it did not.
     low: AtomicI32,
-    /// The page that keeps the lock: see [`ProtectedFd::lock`]. Null where there is no lock.
+    /// The page that keeps the lock: see [`ProtectedFd::lock`]. Null if there is no lock.
     pin: AtomicPtr<u8>,
 }
 
-/// In a descriptor's place.
+/// Marks the absence of a descriptor.
 const NONE: RawFd = -1;
 
 impl ProtectedFd {
-    /// Creates the file named `wanted`, or the first free name after it: `.2` and so on before the extension. A link is never
-    /// followed.
+    /// Creates the file with the name `wanted` or, if it exists, the first free name of those with `.2`, `.3` and so on
+    /// before the extension. Does not follow links.
     ///
     /// # Errors
     /// The system's error.
@@ -85,12 +86,12 @@ impl ProtectedFd {
         })
     }
 
-    /// Locks the file for the process that records into it, so that no other program takes it for a finished trace. `None`
-    /// where the system has no such locks.
+    /// Locks the file for the process that records into it, so that no other program takes the file for a finished
+    /// trace. `None` if the system has no such locks.
     ///
-    /// A program that closes every descriptor closes those of the lock, and opening the file again brings it not back to
-    /// everybody who looked meanwhile. So one page is mapped, which holds on to the lock until the process ends or executes
-    /// another program. Nobody touches the page, and a forked child does not get it.
+    /// A program that closes all descriptors releases the lock; reopening the file would restore it, but other programs
+    /// may have checked in between. So one page is mapped, which keeps the lock until the process ends or executes
+    /// another program. The page is never accessed, and a forked child does not inherit it.
     pub(crate) fn lock(&self) -> Option<Lock> {
         let taken = self.with(|file| {
             if !lock::take(file, Purpose::Recording)? {
@@ -98,32 +99,33 @@ impl ProtectedFd {
             }
             system::map_pin(file).inspect_err(|_| _ = lock::give_back(file, Purpose::Recording))
         });
-        // Relaxed: only its address is shared.
+        // Relaxed: only the address is shared.
         self.pin.store(taken.ok()?, Ordering::Relaxed);
         let (device, inode) = self.id;
         Some(Lock { device, inode, reach: Reach::of(&self.path) })
     }
 
-    /// Gives the lock back, also for children that were forked without anybody's knowledge.
+    /// Releases the lock, even if children that were forked without a handler share it.
     pub(crate) fn unlock(&self) {
         // Relaxed: see `lock`.
         let pin = self.pin.swap(std::ptr::null_mut(), Ordering::Relaxed);
         if pin.is_null() {
             return;
         }
-        // Relaxed: see `descriptor`. One that the program closed is not opened again: the page has the lock alone then.
+        // Relaxed: see `descriptor`. A descriptor that the program closed is not reopened: then only the page keeps the
+        // lock.
         let number = self.descriptor.load(Ordering::Relaxed);
         if number != NONE && self.is_ours(number) {
-            // SAFETY: open a moment ago; a number that is closed is an error.
+            // SAFETY: checked just now; a closed number results in an error.
             let file = unsafe { BorrowedFd::borrow_raw(number) };
             system::give_lock_back(file, Purpose::Recording);
         }
         system::unmap_pin(pin);
     }
 
-    /// In a forked child: its parent's lock goes with the parent, whatever the child does.
+    /// In a forked child: drops the file without releasing the parent's lock.
     pub(crate) fn let_go(&self) {
-        // Relaxed: the child has one thread. It did not get the page.
+        // Relaxed: the child has one thread. The child did not inherit the page.
         self.pin.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.close();
     }
@@ -135,12 +137,13 @@ impl ProtectedFd {
         }
     }
 
-    /// Its name when it was created.
+    /// The path with which the file was created.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// True where somebody will find it: it has a name. That may be out of the program's reach by now (setuid(2), chroot(2)).
+    /// Whether the file still has a name somewhere. The program itself may be unable to reach it now (setuid(2),
+    /// chroot(2)).
     pub(crate) fn can_be_found(&self) -> bool {
         self.with(system::has_a_name).unwrap_or(false)
     }
@@ -148,20 +151,20 @@ impl ProtectedFd {
     /// Calls `call` with a descriptor of the file.
     ///
     /// # Errors
-    /// The error of `call`; the system's error where the program closed the descriptor and the file cannot be opened again.
+    /// The error of `call`; the system's error if the program closed the descriptor and the file cannot be reopened.
     pub(crate) fn with<T>(&self, call: impl Fn(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
         match call(self.descriptor()?) {
-            // Closed since it was asked for.
+            // Closed after the check.
             Err(error) if error.raw_os_error() == Some(libc::EBADF) => call(self.descriptor()?),
             result => result,
         }
     }
 
     fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
-        // Relaxed, as below: the number is all that is shared.
+        // Relaxed, also below: only the number is shared.
         let descriptor = self.descriptor.load(Ordering::Relaxed);
         if descriptor != NONE && self.is_ours(descriptor) {
-            // SAFETY: open a moment ago. Where the program closes it meanwhile, calls fail: see the module.
+            // SAFETY: checked just now. If the program closes it in the meantime, calls fail: see the module.
             return Ok(unsafe { BorrowedFd::borrow_raw(descriptor) });
         }
         let file = self.open_again().map_err(|error| {
@@ -170,7 +173,7 @@ impl ProtectedFd {
         })?;
         let (new, ours) = (file.as_raw_fd(), Ordering::Relaxed);
         let kept = match self.descriptor.compare_exchange(descriptor, new, ours, ours) {
-            // The old number is no longer ours.
+            // The old number no longer refers to our file.
             Ok(_) => file.into_raw_fd(),
             Err(faster) => {
                 system::close(file);
@@ -182,7 +185,7 @@ impl ProtectedFd {
     }
 
     fn is_ours(&self, descriptor: RawFd) -> bool {
-        // SAFETY: only asked what it is; a number that is closed is an error.
+        // SAFETY: used only for fstat; a closed number results in an error.
         let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
         system::file_id(descriptor).is_ok_and(|id| id == self.id)
     }
@@ -195,14 +198,14 @@ impl ProtectedFd {
         Ok(out_of_the_way(file, true))
     }
 
-    /// Gives the file a number beyond the program's, where the process may have that many. Takes milliseconds at times.
+    /// Moves the descriptor to a number beyond the program's, if the process's limit allows it. May take milliseconds.
     pub(crate) fn move_up(&self) {
         let Ok(old) = self.descriptor() else { return };
         if old.as_raw_fd() < HIGH
             && let Ok(file) = system::duplicate_from(old, HIGH)
         {
             let (old, ours) = (old.as_raw_fd(), Ordering::Relaxed);
-            // The old number stays open: another thread may be about to use it.
+            // The old number stays open, because another thread may be about to use it.
             let moved = self.descriptor.compare_exchange(old, file.as_raw_fd(), ours, ours);
             if moved.is_ok() {
                 let _ = file.into_raw_fd();
@@ -211,15 +214,15 @@ impl ProtectedFd {
         }
     }
 
-    /// Gives the lock and its descriptors back; no other thread may be using them. Who needs the file all the same opens it
-    /// again.
+    /// Releases the lock and closes its descriptors; no other thread may be using them. A later use of the file reopens
+    /// it.
     pub(crate) fn close(&self) {
         self.unlock();
         for descriptor in [&self.descriptor, &self.low] {
             // Relaxed: see `descriptor`.
             let number = descriptor.swap(NONE, Ordering::Relaxed);
             if number != NONE && self.is_ours(number) {
-                // SAFETY: our own, which nobody else closes.
+                // SAFETY: our own descriptor, closed only here.
                 system::close(unsafe { OwnedFd::from_raw_fd(number) });
             }
         }
@@ -232,13 +235,13 @@ impl Drop for ProtectedFd {
     }
 }
 
-/// Moves the file to [`HIGH`], if it `may_make_room`, or the next number that is free. Else moves it to the highest number that is free
-/// in the room that there is, and within the process's limit.
+/// Moves the file's descriptor to [`HIGH`] or the next free number, if it `may_make_room`. Otherwise moves it to the
+/// highest free number within the existing table and the process's limit.
 fn out_of_the_way(file: OwnedFd, may_make_room: bool) -> OwnedFd {
     let end = (ROOM as u64).min(system::descriptor_limit()) as RawFd;
     let at_least = |number| system::duplicate_from(file.as_fd(), number).ok();
     let exactly = |number| {
-        // A number beyond those in use may need a larger table, for which all threads wait.
+        // A number above those in use may need a larger table, for which all threads have to wait.
         let moved = (!system::is_open(number)).then(|| at_least(number)).flatten()?;
         if moved.as_raw_fd() == number {
             return Some(moved);
@@ -260,13 +263,13 @@ fn out_of_the_way(file: OwnedFd, may_make_room: bool) -> OwnedFd {
     }
 }
 
-/// True of `/dev/null` and its like: who names one does not mean a file beside it.
+/// Whether `path` names something like `/dev/null`: the user does not expect files next to it.
 fn is_no_place_for_files(path: &Path) -> bool {
     let found = std::fs::symlink_metadata(path).map(|found| found.file_type());
     found.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink())
 }
 
-/// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ... What would be too long for a file is cut before the number.
+/// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ... A name that is too long is cut before the number.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     const MAX_NAME: usize = 255;
 
@@ -280,7 +283,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     }
     let stem = path.file_stem().unwrap_or_default().as_bytes();
     let mut most = MAX_NAME.saturating_sub(end.len()).min(stem.len());
-    // Bytes that begin no letter of UTF-8.
+    // Do not cut within a UTF-8 character.
     while most > 0 && most < stem.len() && stem[most] & 0xc0 == 0x80 {
         most -= 1;
     }

@@ -1,24 +1,24 @@
-//! The stack on which a thread's signal handlers may run (`sigaltstack`).
+//! The alternate stack of a thread's signal handlers (`sigaltstack`).
 
 use std::ffi::c_int;
 
 use interpose::system_call;
 
-/// Gives the calling thread the memory at `base` as its alternate stack, if it has none, and if a handler has `room` there beside what the
-/// kernel stores; whether it has.
+/// Sets the memory at `base` as the calling thread's alternate stack, if the thread has none, and if the memory has
+/// `room` bytes for a handler besides the kernel's signal frame. Returns whether it was set.
 pub(crate) fn lend(base: *mut u8, len: usize, room: usize) -> bool {
     let has_none = current().is_some_and(|stack| stack.ss_flags & libc::SS_DISABLE != 0);
     has_none && suffices(len, room, frame_bytes()) && set(base, len, 0)
 }
 
-/// The most that the kernel stores for a signal. The wider the processor's registers are, the more: with Arm's matrix extension, 64 KiB and
-/// more.
+/// Maximum size of the kernel's signal frame. It depends on the size of the CPU's registers: with Arm's matrix
+/// extension, it is 64 KiB or more.
 fn frame_bytes() -> usize {
     /// <linux/auxvec.h>
     const AT_MINSIGSTKSZ: libc::c_ulong = 51;
     // SAFETY: no pointers.
     let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) } as usize;
-    // Older kernels do not tell.
+    // Older kernels do not provide the size.
     told.max(libc::MINSIGSTKSZ)
 }
 
@@ -26,7 +26,7 @@ fn suffices(len: usize, room: usize, frame: usize) -> bool {
     frame.checked_add(room).is_some_and(|needed| needed <= len)
 }
 
-/// Takes it back; false where the thread runs on it. Another one that the program has given the thread stays.
+/// Removes the alternate stack; false if the thread is running on it. An alternate stack set by the program is kept.
 pub(crate) fn take_back(base: *mut u8) -> bool {
     match current() {
         Some(stack) if stack.ss_sp.cast() == base => set(std::ptr::null_mut(), 0, libc::SS_DISABLE),
@@ -35,7 +35,7 @@ pub(crate) fn take_back(base: *mut u8) -> bool {
     }
 }
 
-/// Whether the calling thread runs on its alternate stack: in a signal handler that wants that.
+/// Whether the calling thread runs on its alternate stack, in a signal handler.
 pub(crate) fn is_in_use() -> bool {
     current().is_some_and(|stack| stack.ss_flags & libc::SS_ONSTACK != 0)
 }
@@ -66,7 +66,7 @@ mod tests {
         const ROOM: usize = 24 << 10;
         assert!(suffices(LEN, ROOM, frame_bytes()));
         assert!(suffices(LEN, ROOM, 40 << 10) && !suffices(LEN, ROOM, (40 << 10) + 1));
-        // With Arm's widest matrix.
+        // The frame size with Arm's widest matrix registers.
         assert!(!suffices(LEN, ROOM, 70 << 10) && !suffices(LEN, ROOM, usize::MAX));
     }
 }

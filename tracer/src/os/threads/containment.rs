@@ -1,9 +1,10 @@
-//! Containment of a call into the tracer: the program shall notice no panic, no cancellation that takes effect there, and no
-//! other `errno`.
+//! Contains calls into the tracer: the program must not notice a panic, a cancellation that takes effect in the tracer,
+//! or a changed `errno`.
 //!
-//! A thread may be cancelled wherever it makes one of many system calls (pthreads(7), "Cancellation points"), as we do to
-//! write a chunk. A program chooses a place where it may be cancelled; with one of ours, it would end in the middle of a
-//! construct. The unwinding of our frames would be an abort. So nothing of ours is such a place: the request waits.
+//! A thread can be cancelled in many system calls (pthreads(7), "Cancellation points"), which the tracer makes, too,
+//! for example to write a chunk. A program chooses where it may be cancelled; if a thread were cancelled in the tracer,
+//! it would end in the middle of a construct, and unwinding our frames would abort. So cancellation is disabled in the
+//! tracer: the request stays pending.
 
 use std::ffi::c_int;
 use std::hint::black_box;
@@ -14,31 +15,33 @@ use std::thread;
 use crate::os::system;
 use crate::os::unwatched::Unwatched;
 
-/// `PTHREAD_CANCEL_DISABLE`, of glibc and musl.
+/// `PTHREAD_CANCEL_DISABLE`, in glibc and musl.
 const DISABLE: c_int = 1;
 
 unsafe extern "C" {
-    /// POSIX; the libc crate has it for few systems.
+    /// POSIX; the libc crate defines it only for few systems.
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Words of 8 bytes: less than the calls that follow take.
+/// Number of 8-byte words to clear: fewer than the following calls use.
 const CLEARED: usize = 384;
 
-/// Clears the stack that the next calls have. What is left there of the program's calls may point to memory that it has lost, and
-/// what of our frames is never written keeps that in sight: LeakSanitizer would report less than alone.
+/// Clears the stack memory of the next calls. Remains of the program's frames may contain pointers to leaked memory,
+/// which unwritten parts of our frames would keep reachable: LeakSanitizer would report fewer leaks than without the
+/// tracer.
 #[inline(never)]
 fn clear_stack() {
     let mut stack = [MaybeUninit::<u64>::uninit(); CLEARED];
     for word in &mut stack {
-        // SAFETY: it is ours. Volatile: no call of memset, which may be the program's own and use OpenMP.
+        // SAFETY: it is our own. Volatile, so that it does not become a call of memset, which may be the program's own
+        // and use OpenMP.
         unsafe { std::ptr::write_volatile(word, MaybeUninit::new(0)) };
     }
     black_box(&mut stack);
 }
 
-/// Runs `f` so that neither a panic nor a cancellation leaves it, and keeps `errno`. A program may say in a `critical` why
-/// the call before it failed.
+/// Runs `f`, stops panics and cancellation from leaving it, and preserves `errno`: a program may print in a `critical`
+/// region why the call before it failed.
 ///
 /// # Errors
 /// The panic.
@@ -52,7 +55,7 @@ pub(crate) fn contained<T>(f: impl FnOnce() -> T) -> thread::Result<T> {
     let result = catch_unwind(AssertUnwindSafe(f));
     drop(unwatched);
     system::set_errno(errno);
-    // SAFETY: the state that was there. It is no cancellation point itself.
+    // SAFETY: restores the previous state. This call is not a cancellation point.
     unsafe { pthread_setcancelstate(before, &mut before) };
     result
 }

@@ -1,13 +1,14 @@
-//! A thread of ours, which may have to begin and to end under the loader's lock.
+//! A thread of the tracer, which may have to start and end while the loader's lock is held.
 //!
-//! A library's constructor holds that lock, and may wait for a team of threads. So neither the thread that starts this one
-//! nor this one may take the lock. `std::thread` does so on both, by `__cxa_thread_atexit_impl`, for what it keeps per
-//! thread. So the thread is one of `pthread_create`, without anything of the standard library's.
+//! A library's constructor holds that lock, and may wait for a team of threads. So neither the thread that starts this
+//! one nor this one may take the lock. `std::thread` does so on both, with `__cxa_thread_atexit_impl`, for its
+//! thread-local data. So the thread is created with `pthread_create`, and uses no thread-local data of the standard
+//! library.
 //!
-//! A C library may take the lock all the same before the thread's first line of ours (glibc 2.34). A runtime that is closed
-//! with `dlclose` calls `finalize` under it: so a thread that has not begun is not waited for. From then on it may take no
-//! lock that others hold for long. It may make no thread-local value, as some locks do when they are contended: it has
-//! [`crate::os::threads::lock`].
+//! Nevertheless, the C library may take the lock before the thread executes our first line (glibc 2.34). A runtime that
+//! is closed with `dlclose` calls `finalize` under the lock, so a thread that has not started is not waited for. Once
+//! started, the thread may take no lock that others hold for long. It may create no thread-local value, as some
+//! contended locks do; it uses [`crate::os::threads::lock`].
 
 use std::ffi::{CStr, c_void};
 use std::io;
@@ -22,32 +23,32 @@ use crate::os::threads::lock::{Mutex, Semaphore};
 use crate::os::time::clock::Stopwatch;
 use crate::os::unwatched::Unwatched;
 
-/// Bytes of the stack of such a thread: what packs chunks has its buffers on the heap.
+/// Bytes of the thread's stack; packing chunks has its buffers on the heap.
 const STACK_BYTES: usize = 2 << 20;
 
-/// How often a thread that is waited for is looked at.
+/// Interval at which a waiting thread checks whether the helper thread still exists.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A thread, and what it leaves.
+/// A helper thread and its result.
 #[derive(Debug)]
 pub(crate) struct HelperThread<T> {
     /// The semaphore that the thread sleeps on.
     wake_up: Semaphore,
     phase: Mutex<Phase<T>>,
-    /// Its id, as the system has it.
+    /// The thread's id.
     id: AtomicI32,
-    /// The phase is [`Phase::Ended`], for each that waited for it.
+    /// Posted for each waiting thread once the phase is [`Phase::Ended`].
     ended: Semaphore,
 }
 
-/// How far the thread has come.
+/// The thread's progress.
 #[derive(Debug)]
 enum Phase<T> {
-    /// There is no thread, or it is not ours yet.
+    /// There is no thread, or it has not started yet.
     NotBegun,
-    /// It does its work.
+    /// The thread is working.
     Working,
-    /// It does nothing any more. With what it leaves, until somebody takes that.
+    /// The thread has finished. Holds the result until it is taken.
     Ended(Option<T>),
 }
 
@@ -61,11 +62,11 @@ impl<T: Send> HelperThread<T> {
         }
     }
 
-    /// Starts it and does not wait for it: the runtime may be starting under the loader's lock. Without the program's
-    /// signals; what a panic leaves undone, whoever ends the session does.
+    /// Starts the thread without waiting for it, because the runtime may be starting under the loader's lock. The
+    /// thread blocks the program's signals. If it panics, the thread that ends the session does the remaining work.
     ///
     /// # Errors
-    /// The system has no thread to give.
+    /// The system cannot create a thread.
     pub(crate) fn start(
         &'static self,
         name: &'static CStr,
@@ -82,22 +83,22 @@ impl<T: Send> HelperThread<T> {
         spawn(name, Box::new(run))
     }
 
-    /// Lets the thread go on where it sleeps.
+    /// Wakes the thread if it sleeps.
     pub(crate) fn wake(&self) {
         self.wake_up.post();
     }
 
-    /// On the thread: sleeps until [`HelperThread::wake`], at most `most`.
+    /// Called on the thread: sleeps until [`HelperThread::wake`], for at most `most`.
     pub(crate) fn sleep(&self, most: Duration) {
         self.wake_up.wait(Some(most));
-        // One is enough for all that was to be done.
+        // One wake-up covers all work so far.
         self.wake_up.reset();
     }
 
-    /// Waits until it has ended, as its work says that it shall, at most `most`; it does nothing any more where it has not
-    /// begun. Returns what it leaves, once. For one caller at a time.
+    /// Waits for at most `most` until the thread has finished, as its work should have been told to do. A thread that
+    /// has not started never will. Returns the thread's result, once. For one caller at a time.
     ///
-    /// A thread that is gone is not waited for: a filter of system calls (seccomp(2)) may have killed it at one of them.
+    /// A thread that no longer exists is not waited for: a system call filter (seccomp(2)) may have killed it.
     pub(crate) fn end(&self, most: Option<Duration>) -> Option<T> {
         if self.has_begun() {
             let waited = Stopwatch::start();
@@ -112,17 +113,17 @@ impl<T: Send> HelperThread<T> {
         }
     }
 
-    /// Whether it does nothing any more, as its work has said.
+    /// Whether the thread has finished.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(*self.phase.lock(), Phase::Ended(_))
     }
 
     fn is_there(&self) -> bool {
-        // Relaxed: stored before the phase, behind the lock.
+        // Relaxed: stored before the phase, which is under the lock.
         system::is_thread_there(self.id.load(Ordering::Relaxed))
     }
 
-    /// Whether it has; where it has not, it never will.
+    /// Whether the thread has started. If not, it never will.
     fn has_begun(&self) -> bool {
         let mut phase = self.phase.lock();
         let has_begun = matches!(*phase, Phase::Working);
@@ -132,7 +133,7 @@ impl<T: Send> HelperThread<T> {
         has_begun
     }
 
-    /// False where it was ended before.
+    /// Marks the thread as started; false if it was ended before.
     fn begin(&self) -> bool {
         let mut phase = self.phase.lock();
         let begins = matches!(*phase, Phase::NotBegun);
@@ -144,19 +145,20 @@ impl<T: Send> HelperThread<T> {
     }
 }
 
-/// What a new thread does.
+/// The work of a new thread.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Starts a thread that does `work`, without the program's signals, and that nobody joins.
+/// Starts a detached thread that executes `work`, without the program's signals.
 ///
 /// # Errors
-/// The system has no thread to give.
+/// The system cannot create a thread.
 fn spawn(name: &'static CStr, work: Work) -> io::Result<()> {
     extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         // SAFETY: made by `spawn` for this thread alone.
         let mut start = unsafe { Box::from_raw(start.cast::<(&CStr, Option<Work>)>()) };
         system::name_thread(start.0);
-        // The work says first that the thread is ours. Only then may memory be given back: `free` may be the program's.
+        // The work first marks the thread as started. Memory may be freed only after that, because `free` may be the
+        // program's.
         if let Some(work) = start.1.take() {
             work();
         }
@@ -164,23 +166,24 @@ fn spawn(name: &'static CStr, work: Work) -> io::Result<()> {
     }
     let start = Box::into_raw(Box::new((name, Some(work))));
     let error = system::without_signals(|| match create(begin, start.cast(), STACK_BYTES) {
-        // All thread-local storage of the program's libraries is a part of the stack. It may be more than that.
+        // The stack includes the thread-local storage of all the program's libraries, which may be larger than the
+        // requested stack.
         libc::EINVAL => create(begin, start.cast(), 0),
         result => result,
     });
     if error != 0 {
-        // SAFETY: made above, and no thread has it.
+        // SAFETY: made above, and no thread has received it.
         drop(unsafe { Box::from_raw(start) });
         return Err(io::Error::from_raw_os_error(error));
     }
     Ok(())
 }
 
-/// `pthread_create(3)` of a detached thread, with as much stack as is usual where `stack_bytes` is 0.
+/// `pthread_create(3)` for a detached thread; if `stack_bytes` is 0, with the default stack size.
 fn create(begin: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_void, stack_bytes: usize) -> i32 {
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();
-    // SAFETY: the attributes are made first and given back last; `start` is for the thread that begins.
+    // SAFETY: the attributes are initialized first and destroyed last; `start` is passed to the new thread.
     unsafe {
         let error = libc::pthread_attr_init(attributes.as_mut_ptr());
         if error != 0 {
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_killed_is_not_waited_for() {
         let (thread, _) = started(|_| {
-            // SAFETY: the thread alone ends, and unwinds nothing.
+            // SAFETY: only this thread ends, and nothing is unwound.
             unsafe { libc::syscall(libc::SYS_exit, 0) };
             None
         });

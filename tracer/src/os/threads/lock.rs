@@ -1,7 +1,8 @@
-//! Waiting for other threads by futex(2) alone. The standard library and others wait by functions of the C library, which
-//! must not be called any more where the process ends ([`interpose::system_call`]).
+//! Waits for other threads using only futex(2). The standard library and others use functions of the C library, which
+//! must not be called when the process ends ([`interpose::system_call`]).
 //!
-//! None of it allocates, or makes a thread-local value, which takes the loader's lock: see [`crate::os::threads::helper_thread`].
+//! Nothing here allocates, or creates a thread-local value, which would take the loader's lock: see
+//! [`crate::os::threads::helper_thread`].
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +13,7 @@ use crate::os::sanitizer;
 use crate::os::system;
 use crate::os::time::clock::Stopwatch;
 
-/// A lock.
+/// A mutex.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T> {
     /// [`FREE`], [`TAKEN`], or [`WAITED_FOR`].
@@ -22,13 +23,13 @@ pub(crate) struct Mutex<T> {
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// Taken, and a thread may sleep until it is free.
+/// Taken, and a thread may be sleeping until it is free.
 const WAITED_FOR: u32 = 2;
 
-// SAFETY: the value is reached through a guard, of which there is one at a time.
+// SAFETY: the value is accessed only through a guard, of which there is one at a time.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
-/// The right to the value of a [`Mutex`].
+/// Access to the value of a locked [`Mutex`].
 #[derive(Debug)]
 pub(crate) struct Guard<'m, T> {
     mutex: &'m Mutex<T>,
@@ -39,28 +40,29 @@ impl<T> Mutex<T> {
         Mutex { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    /// Waits until it is free.
+    /// Locks the mutex, waiting if necessary.
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         self.try_lock().or_else(|| self.wait(None)).expect("it waits for ever")
     }
 
-    /// Where it is free.
+    /// Locks the mutex if it is free.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        // Acquire; pairs with Release in `drop`: what the one before did is done.
+        // Acquire; pairs with Release in `drop`: the previous owner's accesses are complete.
         self.state
             .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
             .then(|| self.taken())
     }
 
-    /// Where it becomes free soon: who has it may be this very thread, interrupted by a signal handler.
+    /// Locks the mutex if it becomes free within `patience`: it may be held by this very thread, interrupted by a
+    /// signal handler.
     pub(crate) fn try_lock_for(&self, patience: Duration) -> Option<Guard<'_, T>> {
         self.try_lock().or_else(|| self.wait(Some(patience)))
     }
 
     fn wait(&self, most: Option<Duration>) -> Option<Guard<'_, T>> {
         let waited = Stopwatch::start();
-        // Acquire; as in `try_lock`. Whoever has waited cannot know that nobody else does.
+        // Acquire; as in `try_lock`. A thread that has waited cannot know whether others still wait.
         while self.state.swap(WAITED_FOR, Ordering::Acquire) != FREE {
             let left = match most {
                 Some(most) => Some(most.checked_sub(waited.elapsed())?),
@@ -103,7 +105,7 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// Wake-ups that come, each of which lets one thread go on once.
+/// A counting semaphore: each post lets one thread continue once.
 #[derive(Debug, Default)]
 pub(crate) struct Semaphore(AtomicU32);
 
@@ -112,14 +114,14 @@ impl Semaphore {
         Semaphore(AtomicU32::new(0))
     }
 
-    /// Lets one go on. A signal handler may do so.
+    /// Lets one thread continue. May be called in a signal handler.
     pub(crate) fn post(&self) {
         // Release; pairs with Acquire in `wait`.
         self.0.fetch_add(1, Ordering::Release);
         system::wake(&self.0, 1);
     }
 
-    /// Waits for a wake-up, at most `most`.
+    /// Waits for a post, for at most `most`.
     pub(crate) fn wait(&self, most: Option<Duration>) {
         let waited = Stopwatch::start();
         let one_less = |count: u32| count.checked_sub(1);
@@ -134,9 +136,9 @@ impl Semaphore {
         }
     }
 
-    /// Forgets wake-ups that nobody has waited for.
+    /// Discards posts for which no thread has waited.
     pub(crate) fn reset(&self) {
-        // Acquire; pairs with Release in `post`: what was to be done before each is seen.
+        // Acquire; pairs with Release in `post`: work announced by each post is visible.
         self.0.swap(0, Ordering::Acquire);
     }
 }
@@ -172,7 +174,7 @@ mod tests {
         semaphore.post();
         semaphore.post();
         (0..2).for_each(|_| semaphore.wait(None));
-        // Nobody comes.
+        // No post is left.
         semaphore.wait(Some(Duration::from_millis(2)));
         std::thread::scope(|scope| {
             scope.spawn(|| semaphore.wait(None));

@@ -1,4 +1,5 @@
-//! Threads without the standard library's: locks, helpers, containment of calls, the word of each thread.
+//! Thread support that does not use the standard library: locks, helper threads, containment of calls, a word per
+//! thread.
 
 pub(crate) mod alternate_stack;
 pub(crate) mod containment;

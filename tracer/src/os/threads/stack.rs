@@ -1,7 +1,8 @@
-//! A stack of our own, for work that needs more than a thread of the program may have.
+//! A separate stack, for work that needs more stack than a thread of the program may have.
 //!
-//! The first thread that uses OpenMP starts the tracer, and may have a stack of `PTHREAD_STACK_MIN`, most of which the
-//! runtime uses. The thread stays the same: it is the runtime's, and the process may be one that must have a single thread.
+//! The first thread that uses OpenMP starts the tracer. Its stack may be as small as `PTHREAD_STACK_MIN`, and the
+//! runtime uses most of it. The work stays on the same thread, because the runtime identifies it, and because the
+//! process may have to be single-threaded.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -10,15 +11,15 @@ use std::thread;
 
 use crate::os::system;
 
-/// Sizes to be tried: as much as a thread has by default, since a tool that follows ours runs there, too. Pages that are
-/// never used are never there.
+/// Stack sizes to try: the default size of a thread's stack, because the next tool's code runs there, too. Unused pages
+/// take no memory.
 const BYTES: [usize; 2] = [8 << 20, 1 << 20];
 
-/// So much of the initial thread's stack may be used already.
+/// Up to this many bytes of the initial thread's stack may already be in use.
 const MAX_USED: usize = 512 << 10;
 
-/// Runs `f` with much stack: the initial thread's, or another one where the calling thread is on a stack that is not that.
-/// Where there is no memory for it, on the thread's.
+/// Runs `f` with a large stack: the initial thread's, or else a separate one. Without memory for that, runs `f` on the
+/// thread's own stack.
 pub(crate) fn with_much<T>(f: impl FnOnce() -> T) -> T {
     if is_initial_stack() || stacks_are_threads() {
         return f();
@@ -29,17 +30,17 @@ pub(crate) fn with_much<T>(f: impl FnOnce() -> T) -> T {
     stack.run(f)
 }
 
-/// Whether LLVM's or Intel's runtime knows a thread by its stack, as the user may ask for. It would take us for another thread, and later that
-/// thread for this one.
+/// Whether LLVM's or Intel's runtime identifies threads by their stack, as the user can request. On another stack, the
+/// runtime would take the thread for a different one, and later the other way round.
 fn stacks_are_threads() -> bool {
     let mode = std::env::var_os("KMP_GTID_MODE");
     mode.is_some_and(|mode| ["0", "1"].contains(&mode.to_string_lossy().trim()))
 }
 
-/// Whether this is the upper end of the stack that the process began with. The initial thread of a child has the stack of the
-/// thread that forked; a program may give its threads other ones, as `makecontext` does.
+/// Whether this is the upper end of the process's initial stack. The initial thread of a forked child has the stack of
+/// the thread that forked, and a program may use other stacks, for example with `makecontext`.
 fn is_initial_stack() -> bool {
-    // SAFETY: it only reads what the kernel has passed. The random bytes lie above the first frame.
+    // SAFETY: only reads what the kernel has passed. The random bytes are above the first frame.
     let top = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
     let here = (&raw const top).addr();
     top.checked_sub(here).is_some_and(|used| used < MAX_USED)
@@ -54,7 +55,7 @@ impl Stack {
     fn new(bytes: usize) -> Option<Stack> {
         let base = system::map_private(bytes).ok()?;
         let stack = Stack { base, bytes };
-        // Its lowest page stays closed, whatever is mapped below.
+        // The lowest page stays inaccessible, whatever is mapped below it.
         let guard = system::page_bytes();
         system::open_memory(base.wrapping_add(guard), bytes - guard).ok()?;
         Some(stack)
@@ -66,15 +67,15 @@ impl Stack {
             result: MaybeUninit<thread::Result<T>>,
         }
         unsafe extern "C" fn call<F: FnOnce() -> T, T>(data: *mut c_void) {
-            // SAFETY: `run` passes a call that is its own.
+            // SAFETY: `run` passes its own `Call`.
             let call = unsafe { &mut *data.cast::<Call<F, T>>() };
             if let Some(f) = call.f.take() {
                 call.result.write(catch_unwind(AssertUnwindSafe(f)));
             }
         }
         let mut data = Call { f: Some(f), result: MaybeUninit::uninit() };
-        // SAFETY: the function takes this call, and no panic leaves it. The memory is a stack that nobody else uses, and its
-        // end is aligned to a page.
+        // SAFETY: the function takes this `Call`, and no panic leaves it. The memory is a stack that nothing else uses,
+        // and its end is page-aligned.
         unsafe {
             switch((&raw mut data).cast(), call::<F, T>, self.base.wrapping_add(self.bytes));
         }
@@ -95,7 +96,7 @@ impl Drop for Stack {
 /// Calls `function(data)` on the stack that ends at `end`.
 ///
 /// # Safety
-/// No panic leaves the function; the stack is valid, and aligned to 16 bytes.
+/// No panic leaves the function; the stack is valid, and its end is aligned to 16 bytes.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn switch(data: *mut c_void, function: unsafe extern "C" fn(*mut c_void), end: *mut u8) {
@@ -119,7 +120,7 @@ unsafe extern "C" fn switch(data: *mut c_void, function: unsafe extern "C" fn(*m
 /// Calls `function(data)` on the stack that ends at `end`.
 ///
 /// # Safety
-/// No panic leaves the function; the stack is valid, and aligned to 16 bytes.
+/// No panic leaves the function; the stack is valid, and its end is aligned to 16 bytes.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn switch(data: *mut c_void, function: unsafe extern "C" fn(*mut c_void), end: *mut u8) {
@@ -141,10 +142,10 @@ unsafe extern "C" fn switch(data: *mut c_void, function: unsafe extern "C" fn(*m
     );
 }
 
-/// Calls `function(data)`, on the thread's stack: the instructions of other processors are not known here.
+/// Calls `function(data)` on the thread's own stack: switching is not implemented for this CPU architecture.
 ///
 /// # Safety
-/// As of the function.
+/// The requirements of `function`.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn switch(data: *mut c_void, function: unsafe extern "C" fn(*mut c_void), _: *mut u8) {
     // SAFETY: by this function's contract.
@@ -159,7 +160,7 @@ mod tests {
     fn results_and_panics_come_back_from_another_stack() {
         let here = 0_u8;
         let here = (&raw const here).addr();
-        // The tests' threads are not the initial one.
+        // Test threads are not the initial thread.
         let (there, sum) = with_much(|| {
             let numbers = [3_u64; 50_000];
             let numbers = std::hint::black_box(&numbers);

@@ -1,31 +1,33 @@
-//! One word for each thread, zero when the thread begins. Two instructions read it, and it takes no static thread-local storage.
+//! One word per thread, zero when the thread starts. Reading it takes two instructions and no static thread-local
+//! storage.
 //!
-//! A library that is loaded at run time gets static storage from the 1,664 bytes that glibc keeps for all such libraries
-//! together. One variable of the initial-exec model puts *all* thread-local storage of the library there, also that of Rust's
-//! standard library. Libraries that the program loads later may then fail to load. The other way, `__tls_get_addr`, costs 22
-//! instructions per event, takes a lock and calls the program's `malloc`.
+//! A library loaded at run time gets static storage from the 1,664 bytes that glibc reserves for all such libraries
+//! together. One variable of the initial-exec model puts *all* thread-local storage of the library there, including
+//! that of Rust's standard library. Libraries that the program loads later may then fail to load. The alternative,
+//! `__tls_get_addr`, costs 22 instructions per event, takes a lock and calls the program's `malloc`.
 //!
-//! So the word belongs to a POSIX key (`pthread_key_create`). glibc keeps the words of the first 32 keys within the thread's
-//! descriptor. Before each is a number, which says of which use of the key the word is:
+//! So the word belongs to a POSIX key (`pthread_key_create`). glibc keeps the words of the first 32 keys within the
+//! thread descriptor, each preceded by a sequence number that identifies the use of the key to which the word belongs:
 //!
 //! ```text
 //! pthread_self() -> struct pthread { ... specific_1stblock: [{ seq, data }; 32] ... }
 //!                                                                   ^ read relative to the thread pointer
 //! ```
 //!
-//! The offset differs between versions and processors, so [`prepare`] finds it: it stores a value by `pthread_setspecific` and
-//! searches the descriptor for that value. The offset is the same for all threads. Two rules choose the key:
+//! The offset differs between versions and CPU architectures, so [`prepare`] determines it: it stores a value with
+//! `pthread_setspecific` and searches the descriptor for that value. The offset is the same for all threads. The key is
+//! chosen by two rules:
 //!
-//! * It was never used before. A thread that had set the earlier key may still have that value.
-//! * It is the last one that serves. Copies of the C library (`dlmopen`) number their keys independently, from zero,
+//! * It was never used before. A thread that had a value for an earlier use of the key may still have that value.
+//! * It is the last suitable one. Copies of the C library (`dlmopen`) number their keys independently, from zero,
 //!   although they share the descriptor.
 //!
-//! If the program has taken all of these keys, the word is that of any key. Only [`get`] reads it then, by a function call,
-//! and [`get_fast`] always reads zero.
+//! If the program has taken all of these keys, any key is used. Its word is read only by [`get`], with a function call;
+//! [`get_fast`] then always returns zero.
 //!
-//! A thread that ends calls the destructors of its keys in up to four rounds, each of which clears the word. The runtime's
-//! destructor may report events, so the destructor of this key stores the word again. glibc clears it for good after the last
-//! round.
+//! When a thread ends, the destructors of its keys are called in up to four rounds, each of which clears the word. The
+//! runtime's destructor may report events, so the destructor of this key stores the word again. glibc clears it for
+//! good after the last round.
 
 pub(crate) use place::{get, get_fast, is_usable, prepare, set};
 
@@ -36,24 +38,24 @@ mod place {
 
     use libc::pthread_key_t;
 
-    /// Keys whose words lie in the thread's descriptor (`PTHREAD_KEY_2NDLEVEL_SIZE`).
+    /// Number of keys whose words are in the thread descriptor (`PTHREAD_KEY_2NDLEVEL_SIZE`).
     const KEYS_INSIDE: usize = 32;
-    /// How many bytes of the descriptor are searched. It has 1,700 at least, and the words end at byte 1,296 at most
-    /// (x86_64 and aarch64, glibc 2.17 and later).
+    /// Number of bytes of the descriptor to search. The descriptor has at least 1,700 bytes, and the words end at byte
+    /// 1,296 at most (x86_64 and aarch64, glibc 2.17 and later).
     const SEARCHED: usize = 1_312;
-    /// Where a word lies that glibc reserves for later versions (`__padding`), and that is zero in each descriptor.
+    /// Offset of a word that glibc reserves for later versions (`__padding`), and that is zero in each descriptor.
     const RESERVED: usize = 23 * size_of::<usize>();
     /// The value that [`prepare`] searches for.
     const MARK: usize = 0x6f6d_7074_7261_6365;
 
-    /// From the thread pointer to the word that [`get_fast`] reads.
+    /// Offset of the word that [`get_fast`] reads, from the thread pointer.
     static OFFSET: AtomicIsize = AtomicIsize::new(0);
-    /// The key, and how its word is read; zero where there is none.
+    /// The key, and how its word is read; zero if there is none.
     static KEY: AtomicU64 = AtomicU64::new(0);
     const IS_INSIDE: u64 = 1 << 32;
     const IS_OUTSIDE: u64 = 1 << 33;
 
-    /// Finds the word; for the library's constructor.
+    /// Finds the word. Called by the library's constructor.
     pub(crate) fn prepare() {
         let keys: [Option<pthread_key_t>; KEYS_INSIDE + 1] = {
             let mut is_inside = true;
@@ -73,19 +75,20 @@ mod place {
             }
         }
         if let Some((key, kind, place)) = chosen {
-            // Relaxed: the constructor is over before another thread calls the library.
+            // Relaxed: the constructor finishes before another thread calls the library.
             OFFSET.store(place.wrapping_sub(thread_pointer()) as isize, Ordering::Relaxed);
             KEY.store(kind | u64::from(key), Ordering::Relaxed);
         }
     }
 
-    /// False where the program has taken all keys: nothing can be traced then.
+    /// Whether there is a key. If the program has taken all keys, nothing can be traced.
     pub(crate) fn is_usable() -> bool {
         // Relaxed: stored by the constructor.
         KEY.load(Ordering::Relaxed) != 0
     }
 
-    /// The calling thread's word, zero in some programs. Only after [`is_usable`] was true.
+    /// The calling thread's word; always zero if its key is outside of the descriptor. Only after [`is_usable`]
+    /// returned true.
     #[inline(always)]
     pub(crate) fn get_fast() -> usize {
         // Relaxed: stored by the constructor.
@@ -114,14 +117,15 @@ mod place {
             // SAFETY: the thread's own word of our key.
             unsafe { (place as *mut usize).write_volatile(word) };
         } else if key != 0 {
-            // glibc notes that the thread has values to clear when it ends.
+            // The first value of a thread is stored with the function, so that glibc knows that the thread has values
+            // to clear.
             // SAFETY: as in `get`.
             unsafe { libc::pthread_setspecific(key as pthread_key_t, word as *const c_void) };
         }
     }
 
-    /// `pthread_setspecific(KEY, word)`. In the last round it may run behind the destructor of ThreadSanitizer. No code may run
-    /// then that the check has instrumented: so it is instructions, which never are.
+    /// `pthread_setspecific(KEY, word)`. In the last round, it may run after ThreadSanitizer's destructor. Then no
+    /// instrumented code may run, so this is written in assembly, which is never instrumented.
     #[unsafe(naked)]
     unsafe extern "C" fn store_again(_word: *mut c_void) {
         #[cfg(target_arch = "x86_64")]
@@ -150,7 +154,8 @@ mod place {
         (result == 0).then_some(key)
     }
 
-    /// Where the calling thread's word of the key lies, if that is within its descriptor, and this is the key's first use.
+    /// Address of the calling thread's word of the key, if it is within the descriptor, and this is the key's first
+    /// use.
     fn place_of(key: pthread_key_t) -> Option<usize> {
         // SAFETY: the key is ours.
         if unsafe { libc::pthread_setspecific(key, MARK as *const c_void) } != 0 {
@@ -159,12 +164,12 @@ mod place {
         let descriptor = descriptor();
         let place = (1..SEARCHED / size_of::<usize>())
             .map(|word| descriptor + word * size_of::<usize>())
-            // SAFETY: `SEARCHED` says that these bytes are the descriptor's. Another thread may write some of them.
+            // SAFETY: the descriptor has these bytes, by `SEARCHED`. Another thread may write some of them.
             .find(|place| unsafe { (*place as *const usize).read_volatile() } == MARK);
-        // SAFETY: the key is ours; the word before is of the descriptor, too.
+        // SAFETY: the key is ours; the previous word is in the descriptor, too.
         unsafe {
             libc::pthread_setspecific(key, std::ptr::null());
-            // Keys count their creations and deletions.
+            // Sequence numbers count creations and deletions of a key.
             place.filter(|place| {
                 let word = *place as *const usize;
                 word.read_volatile() == 0 && word.sub(1).read_volatile() == 1
@@ -172,7 +177,7 @@ mod place {
         }
     }
 
-    /// A word of the calling thread's descriptor that is always zero.
+    /// Address of a word of the calling thread's descriptor that is always zero.
     fn reserved() -> Option<usize> {
         let place = descriptor() + RESERVED;
         // SAFETY: of the descriptor.
@@ -189,12 +194,12 @@ mod place {
         at(0)
     }
 
-    /// The word at this offset from the thread pointer; that at 0 is the thread pointer itself (the psABI of x86_64).
+    /// The word at this offset from the thread pointer; at offset 0 is the thread pointer itself (psABI of x86_64).
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn at(offset: isize) -> usize {
         let word;
-        // SAFETY: `prepare` found that a word of each thread's lies there.
+        // SAFETY: `prepare` determined that each thread has a word there.
         unsafe {
             core::arch::asm!("mov {word}, qword ptr fs:[{offset}]", word = out(reg) word, offset = in(reg) offset,
                 options(readonly, nostack, preserves_flags, pure));
@@ -219,7 +224,7 @@ mod place {
     #[inline(always)]
     fn at(offset: isize) -> usize {
         let place = thread_pointer().wrapping_add_signed(offset) as *const usize;
-        // SAFETY: `prepare` found that a word of each thread's lies there.
+        // SAFETY: `prepare` determined that each thread has a word there.
         unsafe { place.read_volatile() }
     }
 
@@ -229,10 +234,10 @@ mod place {
 
         #[test]
         fn each_thread_has_a_word_of_its_own_that_is_zero_at_first() {
-            // The constructor of the library has prepared it.
+            // The library's constructor has prepared the word.
             assert_ne!(KEY.load(Ordering::Relaxed) & IS_INSIDE, 0);
             for number in 1..=8 {
-                // One after another: the C library gives them the same stack.
+                // One after the other, so that the C library gives them the same stack.
                 let thread = std::thread::spawn(move || {
                     assert_eq!((get(), get_fast()), (0, 0));
                     for word in [number, number + 1, 0, number] {

@@ -1,12 +1,13 @@
 //! The session's clock: raw ticks, read on every event, and pairs with the system's clocks, read rarely.
 //!
-//! Reading the clock is the largest part of an event's cost. On x86_64 the time stamp counter is used where it is invariant
-//! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer, of 1 MHz to 1 GHz: several events may have one
-//! time. Neither instruction waits for those before it, so that a thread's time may be some ticks earlier than that of its event before.
-//! The reader keeps a thread's events in their order, and gives such an event the time of the one before. An `isb` before each reading
-//! would prevent it; what that costs has not been measured. On RISC-V it is the counter that `rdtime` reads, on POWER the time base
-//! (`mftb`): like Arm's they count at one rate, but are slower than the CPU. Elsewhere it is `CLOCK_MONOTONIC`,
-//! whose ticks are nanoseconds, by the function that the kernel maps into the process ([`vdso`]) where there is one.
+//! Reading the clock is the largest part of an event's cost. On x86_64, the time stamp counter is used if it is
+//! invariant and the kernel itself trusts it (as its clocksource). On Arm, it is the generic timer, with 1 MHz to 1
+//! GHz, so that several events may have the same time. Neither instruction waits for previous instructions, so an event
+//! may be some ticks earlier than the thread's previous event. Readers keep a thread's events in order, and give such
+//! an event the time of the previous one. An `isb` before each reading would prevent that; its cost has not been
+//! measured. On RISC-V, it is the counter that `rdtime` reads, on POWER the time base (`mftb`): like Arm's, they count
+//! at a constant rate, but more slowly than the CPU. On other architectures it is `CLOCK_MONOTONIC`, whose ticks are
+//! nanoseconds, read with the function that the kernel maps into the process ([`vdso`]) if available.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub(crate) enum ClockKind {
 
 static KIND: AtomicU8 = AtomicU8::new(ClockKind::Monotonic as u8);
 
-/// Decides once, before the first event, which clock the process has; the same answer ever after.
+/// Decides once, before the first event, which clock the process uses.
 pub(crate) fn choose() -> ClockKind {
     let kind = if counter_is_trusted() { ClockKind::Counter } else { ClockKind::Monotonic };
     vdso::prepare();
@@ -39,7 +40,7 @@ pub(crate) fn choose() -> ClockKind {
     kind
 }
 
-/// In tests, the counter, whatever the machine's clock source is.
+/// Chooses the counter in tests, whatever the machine's clocksource is.
 #[cfg(test)]
 pub(crate) fn choose_counter() {
     KIND.store(ClockKind::Counter as u8, Ordering::Relaxed);
@@ -56,11 +57,11 @@ pub(crate) fn kind() -> ClockKind {
     }
 }
 
-/// The CPU's counter; on a processor that has none, `CLOCK_MONOTONIC`.
+/// Reads the CPU's counter or, on an architecture without one, `CLOCK_MONOTONIC`.
 #[inline(always)]
 pub(crate) fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction exists on every x86_64 CPU; `choose` asks whether its value can be trusted.
+    // SAFETY: the instruction exists on every x86_64 CPU; `choose` checks whether its value can be trusted.
     unsafe {
         core::arch::x86_64::_rdtsc()
     }
@@ -96,17 +97,17 @@ pub(crate) fn counter() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// One of the system's clocks, in nanoseconds.
+/// Reads a system clock, in nanoseconds.
 fn clock_ns(clock: libc::clockid_t) -> u64 {
     vdso::clock_ns(clock).unwrap_or_else(|| system::clock_ns(clock))
 }
 
-/// `CLOCK_MONOTONIC_RAW`, in nanoseconds: what all processes of a host have, and no correction changes.
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds: common to all processes of a host, and never corrected.
 pub(crate) fn raw_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// The session's clock, whichever it is.
+/// Reads the session's clock.
 #[inline]
 pub(crate) fn ticks() -> u64 {
     match kind() {
@@ -115,13 +116,13 @@ pub(crate) fn ticks() -> u64 {
     }
 }
 
-/// Seconds by which local time is ahead of UTC.
+/// Offset of local time from UTC in seconds.
 static OFFSET: AtomicI32 = AtomicI32::new(0);
 
-/// Finds out how far local time is ahead. `chrono` keeps the time zone in a thread-local value with a destructor, which takes
-/// the loader's lock. So this is for the library's constructor, whose thread has that lock.
+/// Determines the offset of local time. `chrono` keeps the time zone in a thread-local value with a destructor, which
+/// takes the loader's lock. So this is called by the library's constructor, whose thread holds that lock.
 pub(crate) fn find_offset() {
-    // Relaxed: the number is all that is shared.
+    // Relaxed: only the number is shared.
     OFFSET.store(Local::now().offset().fix().local_minus_utc(), Ordering::Relaxed);
 }
 
@@ -133,25 +134,26 @@ pub(crate) fn local_time() -> DateTime<FixedOffset> {
     now.with_timezone(&offset.unwrap_or(Offset::fix(&chrono::Utc)))
 }
 
-/// Time that passes.
+/// Measures elapsed time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
     begun_ns: u64,
 }
 
 impl Stopwatch {
-    /// It begins now.
+    /// Starts now.
     pub(crate) fn start() -> Stopwatch {
         Stopwatch { begun_ns: clock_ns(libc::CLOCK_MONOTONIC) }
     }
 
-    /// Since it began.
+    /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         Duration::from_nanos(clock_ns(libc::CLOCK_MONOTONIC).saturating_sub(self.begun_ns))
     }
 }
 
-/// The session's clock beside the system's, and the ticks that the reading took: of three tries the tightest.
+/// Reads the session's clock together with the system's clocks, and returns the ticks that the reading took. Uses the
+/// fastest of three readings.
 pub(crate) fn pair() -> (ClockPair, u64) {
     let reading = || {
         let before = ticks();
@@ -167,7 +169,7 @@ pub(crate) fn pair() -> (ClockPair, u64) {
     })
 }
 
-/// What the traces call the CPU's counter: by the instruction or the register that it is read by.
+/// The name of the CPU's counter in traces: the instruction or register with which it is read.
 const COUNTER: &str = if cfg!(target_arch = "aarch64") {
     "cntvct"
 } else if cfg!(target_arch = "riscv64") {
@@ -178,7 +180,7 @@ const COUNTER: &str = if cfg!(target_arch = "aarch64") {
     "tsc"
 };
 
-/// Ticks per second, from a pair read earlier: good to some 100 ppm after a millisecond.
+/// Determines the ticks per second from an earlier pair; accurate to some 100 ppm after a millisecond.
 pub(crate) fn describe(first: ClockPair, uncertainty_ticks: u64) -> metadata::Clock {
     let (now, _) = pair();
     let ns = now.monotonic_raw_ns.saturating_sub(first.monotonic_raw_ns).max(1);
@@ -190,10 +192,10 @@ pub(crate) fn describe(first: ClockPair, uncertainty_ticks: u64) -> metadata::Cl
     metadata::Clock { kind: kind.into(), ticks_per_second, uncertainty_ticks, step_ticks: step_ticks() }
 }
 
-/// The fewest ticks by which the counter goes on, if that may be more than one: from Armv8.6 on the generic timer counts nanoseconds, but the
-/// clock behind it may be slower. 0 where nobody has to look.
+/// The smallest increment of the counter in ticks, if it may be larger than one: since Armv8.6, the generic timer
+/// counts nanoseconds, but the clock behind it may be slower. 0 if it need not be measured.
 fn step_ticks() -> u64 {
-    /// A step takes 40 ns at most.
+    /// One step takes at most 40 ns.
     const STEPS: usize = 16;
     const MOST_READINGS: usize = 10_000;
     if cfg!(target_arch = "x86_64") || kind() != ClockKind::Counter {
@@ -204,7 +206,7 @@ fn step_ticks() -> u64 {
         let now = counter();
         now.wrapping_sub(std::mem::replace(&mut last, now))
     });
-    // One that went back is none.
+    // Ignore readings at which the counter went back.
     let steps = readings.take(MOST_READINGS).filter(|step| (1..1 << 32).contains(step));
     steps.take(STEPS).min().unwrap_or(0)
 }
@@ -214,14 +216,15 @@ fn counter_is_trusted() -> bool {
     use core::arch::x86_64::__cpuid;
     // Bit 8 of EDX in leaf 0x8000_0007: the counter runs at one rate in all power states.
     let invariant = __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0;
-    // What the kernel found out about the counters of all CPUs; two hypervisor clocks are made of a counter that the
-    // host vouches for.
+    // The kernel's verdict on the counters of all CPUs; two hypervisor clocks are derived from a counter that the host
+    // vouches for.
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     invariant && source.is_ok_and(|s| matches!(s.trim(), "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"))
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn counter_is_trusted() -> bool {
-    // Arm's generic timer, RISC-V's `time` and POWER's time base count at one rate, the same on all CPUs, by architecture.
+    // By architecture, Arm's generic timer, RISC-V's `time` and POWER's time base count at a constant rate, the same on
+    // all CPUs.
     cfg!(any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "powerpc64"))
 }

@@ -1,4 +1,4 @@
-//! Clocks, timers and the use of processor time.
+//! Clocks, timers and CPU time.
 
 pub(crate) mod clock;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -1,4 +1,4 @@
-//! A timer on a thread's processor time, the signal that it sends, and the stack that the signal's handler runs on.
+//! A timer on a thread's CPU time, its signal, and the stack of the signal's handler.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -10,20 +10,20 @@ use crate::os::system::Signals;
 /// The handler of a signal.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Real-time signals that are tried, from this far below the last one on: the last ones are what programs take first.
+/// The real-time signals to try, starting this far below the last one: programs usually take the last ones first.
 const FIRST_BELOW_LAST: c_int = 3;
 const TRIED: c_int = 8;
 
-/// A timer, by the kernel's number.
+/// A timer, identified by the kernel's number.
 #[derive(Debug)]
 pub(crate) struct Timer(c_int);
 
 impl Timer {
-    /// A timer that sends `signal` with `value` to the calling thread, each `period_ns` of its processor time. The kernel looks
-    /// at such timers once per tick of its clock, and counts what it missed as overruns.
+    /// Creates a timer that sends `signal` with `value` to the calling thread after each `period_ns` of its CPU time.
+    /// The kernel checks such timers once per clock tick, and reports missed expirations as overruns.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn on_this_thread(signal: c_int, value: usize, period_ns: u64) -> io::Result<Timer> {
         // SAFETY: all zeros is a valid structure of C.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -53,24 +53,24 @@ impl Timer {
         }
     }
 
-    /// Its number from 1, for [`Timer::of_number`].
+    /// The timer's number plus 1, for [`Timer::of_number`].
     pub(crate) fn number(self) -> c_int {
         self.0 + 1
     }
 
-    /// The timer of that number; `None` of 0.
+    /// The timer with that number; `None` for 0.
     pub(crate) fn of_number(number: c_int) -> Option<Timer> {
         number.checked_sub(1).filter(|number| *number >= 0).map(Timer)
     }
 
-    /// Ends it. A signal that was sent may be delivered later.
+    /// Deletes the timer. A signal that was already sent may be delivered later.
     pub(crate) fn delete(self) {
         // SAFETY: a plain number.
         let _ = unsafe { system_call::call(libc::SYS_timer_delete, [self.0 as usize]) };
     }
 }
 
-/// Whether the calling thread keeps `signal` from being delivered.
+/// Whether the calling thread blocks `signal`.
 pub(crate) fn is_blocked(signal: c_int) -> bool {
     let mut blocked: Signals = 0;
     let arguments = [libc::SIG_SETMASK as usize, 0, &raw mut blocked as usize, size_of::<Signals>()];
@@ -79,7 +79,7 @@ pub(crate) fn is_blocked(signal: c_int) -> bool {
     blocked >> (signal - 1) & 1 != 0
 }
 
-/// What a signal does.
+/// The current action of a signal.
 fn action(signal: c_int) -> libc::sigaction {
     // SAFETY: all zeros is a valid structure of C, which the call fills.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -93,8 +93,8 @@ pub(crate) fn is_handled_by(signal: c_int, handler: Handler) -> bool {
     action(signal).sa_sigaction == handler as libc::sighandler_t
 }
 
-/// A real-time signal that the program does not use, which `handler` gets from now on; `None` where it uses all that are
-/// tried.
+/// Installs `handler` for a real-time signal that the program does not use, and returns the signal; `None` if all of
+/// those tried are in use.
 pub(crate) fn take_signal(handler: Handler) -> Option<c_int> {
     let last = libc::SIGRTMAX() - FIRST_BELOW_LAST;
     let mut tried = (last - TRIED + 1..=last).rev();
@@ -103,9 +103,9 @@ pub(crate) fn take_signal(handler: Handler) -> Option<c_int> {
     // SAFETY: all zeros is a valid structure of C.
     let mut new: libc::sigaction = unsafe { std::mem::zeroed() };
     new.sa_sigaction = handler as libc::sighandler_t;
-    // No system call of the program is interrupted. The program's handlers wait until ours is done.
+    // Restart the program's system calls, and block its signal handlers until ours returns.
     new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-    // SAFETY: a valid set; a valid action, whose handler does what handlers may.
+    // SAFETY: a valid set; a valid action, whose handler is async-signal-safe.
     let error = unsafe {
         libc::sigfillset(&mut new.sa_mask);
         libc::sigaction(signal, &new, std::ptr::null_mut())
@@ -113,7 +113,7 @@ pub(crate) fn take_signal(handler: Handler) -> Option<c_int> {
     (error == 0).then_some(signal)
 }
 
-/// The lowest address of the calling thread's stack that may be used, and the one behind the highest.
+/// The lowest usable address of the calling thread's stack, and the address after the highest.
 pub(crate) fn stack_of_this_thread() -> Option<(u64, u64)> {
     // SAFETY: all zeros is a valid structure of C, which the call fills; it is destroyed once.
     unsafe {

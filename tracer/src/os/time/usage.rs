@@ -1,4 +1,4 @@
-//! What the kernel keeps of the calling thread: its processor time, switches and page faults.
+//! The kernel's per-thread counts: CPU time, context switches and page faults.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use interpose::system_call;
 
 use crate::os::system;
 
-/// Counts of the calling thread; `None` where the system refuses.
+/// The counts of the calling thread; `None` if the system refuses.
 pub(crate) fn of_this_thread() -> Option<libc::rusage> {
     // SAFETY: all zeros is a valid structure of C, which the call fills.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -16,29 +16,29 @@ pub(crate) fn of_this_thread() -> Option<libc::rusage> {
     Some(usage)
 }
 
-/// Nanoseconds that the calling thread has had a processor, also those since it got this one; `None` where the system refuses.
+/// CPU time of the calling thread in nanoseconds, including the current time slice; `None` if the system refuses.
 pub(crate) fn processor_time_ns() -> Option<u64> {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The same of all threads of the process, those that are gone included.
+/// CPU time of the process in nanoseconds, including threads that have ended.
 pub(crate) fn processor_time_of_process_ns() -> Option<u64> {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// The same of the process's thread that has this id; `None` also where there is none.
+/// CPU time of this process's thread with this id, in nanoseconds; `None` also if there is no such thread.
 pub(crate) fn processor_time_of_thread_ns(tid: i32) -> Option<u64> {
-    // What the kernel's `MAKE_THREAD_CPUCLOCK` makes of the id: a thread's clock of the scheduler's. 0 would be the caller's.
+    // As computed by the kernel's `MAKE_THREAD_CPUCLOCK`: a thread's clock of the scheduler. Id 0 would be the caller.
     (tid > 0).then(|| read(!tid << 3 | 0b110)).flatten()
 }
 
-/// Nanoseconds that the process's thread of this id was ready to run, while others had the CPUs. `None` where the system does
-/// not say.
+/// Time in nanoseconds for which this process's thread with this id was ready to run while others had the CPUs. `None`
+/// if the system does not provide it.
 pub(crate) fn delay_of_thread_ns(tid: i32) -> Option<u64> {
     let mut buffer = [0; 64];
     let path = format!("/proc/self/task/{tid}/schedstat");
     let text = system::read_start(Path::new(&path), &mut buffer).ok()?;
-    // Time on a processor, time in a queue for one, and how often it got one.
+    // Time on a CPU, time in the run queue, and number of time slices.
     let text = std::str::from_utf8(text).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -65,7 +65,7 @@ mod tests {
         );
         assert!(before <= by_id && by_id <= after, "{before} {by_id} {after}");
         assert!(processor_time_of_process_ns().unwrap() >= before);
-        // The first process is no thread of this one.
+        // Process 1 is not a thread of this process.
         assert_eq!(processor_time_of_thread_ns(1), None);
         assert_eq!(processor_time_of_thread_ns(0), None);
         assert_eq!(delay_of_thread_ns(1), None);

@@ -1,7 +1,8 @@
-//! The kernel's function for its clocks that is mapped into each process (vdso(7)): no system call, where the kernel's clock source
-//! allows that.
+//! The kernel's clock function that is mapped into each process (vdso(7)): makes no system call if the kernel's
+//! clocksource allows that.
 //!
-//! It is called at its address. The C library's `clock_gettime`, which calls it, may be replaced by a preloaded library.
+//! It is called by its address, because the C library's `clock_gettime`, which calls it, may be replaced by a preloaded
+//! library.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -13,7 +14,7 @@ use interpose::elf::Library;
 
 type ClockGettime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
 
-/// As the kernel names it for this processor; empty where nobody has looked.
+/// The function's name on this CPU architecture; empty if unknown.
 const NAME: &CStr = if cfg!(target_arch = "x86_64") {
     c"__vdso_clock_gettime"
 } else if cfg!(target_arch = "aarch64") {
@@ -22,10 +23,10 @@ const NAME: &CStr = if cfg!(target_arch = "x86_64") {
     c""
 };
 
-/// Null where there is none.
+/// The function; null if there is none.
 static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Looks for it. Until then, and where there is none, it is a system call.
+/// Finds the function. Before that, and without the function, clocks are read with a system call.
 pub(crate) fn prepare() {
     // SAFETY: only reads what the kernel has passed.
     let start = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize as *const libc::Elf64_Ehdr;
@@ -40,16 +41,16 @@ pub(crate) fn prepare() {
     let Some(load) = headers.iter().find(loads) else {
         return;
     };
-    // What is added to its addresses.
+    // The offset to add to the image's addresses.
     let base = (start as usize).wrapping_add(load.p_offset as usize).wrapping_sub(load.p_vaddr as usize);
     // SAFETY: the image stays mapped.
     let symbols = unsafe { Library::of_headers(base, headers) }.and_then(|library| library.symbols());
     let function = symbols.and_then(|symbols| symbols.function(NAME)).unwrap_or(0);
-    // Relaxed: whoever does not see it makes a system call.
+    // Relaxed: a thread that does not see the function makes a system call.
     FUNCTION.store(function as *mut c_void, Ordering::Relaxed);
 }
 
-/// Reads the clock; `None` where there is no such function, or it does not know the clock.
+/// Reads the clock; `None` if there is no function, or it does not know the clock.
 #[inline]
 pub(super) fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     // Relaxed: see `prepare`.

@@ -1,18 +1,20 @@
 //! Samples on aarch64.
 //!
-//! A call stores its return address in a register (`x30`), which the function saves if it makes calls itself. There is no red zone. Return
-//! addresses may be signed: the bits above the address hold a code (pointer authentication), which is stripped.
+//! A call stores its return address in a register (`x30`), which the called function saves if it makes calls itself.
+//! There is no red zone. Return addresses may be signed: the bits above the address contain a code (pointer
+//! authentication), which is stripped.
 //!
-//! framehop 0.16 has three faults here, none of which it reports:
+//! framehop 0.16 has three faults here, all of them silent:
 //!
-//! * gimli needs to be told the vendor to know the instruction that says that return addresses are signed from here on. framehop does not
-//!   tell it, and goes on by the frame pointer in each function that has it. [`plain`] takes these instructions out of the copy: how a
-//!   frame is unwound does not depend on them.
-//! * Where a frame is found by the frame pointer (`x29`), as Clang has it in most functions, framehop expects the caller's to lie above it,
-//!   and takes 0 for the end of the stack. In a caller that has no frame pointer, `x29` is any value.
-//! * In the innermost frame it takes the return address to be in `x30` where it cannot evaluate the rule.
+//! * gimli must be told the vendor to know the instruction after which return addresses are signed. framehop does not
+//!   tell it, and falls back to the frame pointer in each function with that instruction. [`plain`] removes these
+//!   instructions from the copy, because unwinding a frame does not depend on them.
+//! * For a frame found by the frame pointer (`x29`), which Clang uses in most functions, framehop expects the caller's
+//!   frame pointer to be above it, and takes 0 for the end of the stack. In a caller without a frame pointer, `x29` has
+//!   an arbitrary value.
+//! * In the innermost frame, it assumes that the return address is in `x30` if it cannot evaluate the rule.
 //!
-//! So [`framehop_evaluates`] leaves it the rows that count from the stack pointer.
+//! So [`framehop_evaluates`] accepts only rows that are relative to the stack pointer.
 
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,26 +31,26 @@ pub(in crate::samples) type Unwinding = UnwinderAarch64<&'static [u8], MustNotAl
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// There is none (AAPCS64, 6.4.5.1).
+/// There is no red zone (AAPCS64, 6.4.5.1).
 pub(in crate::samples) const RED_ZONE: u64 = 0;
-/// A function that makes no call may leave the stack pointer as its caller has it.
+/// A function that makes no call may leave the stack pointer unchanged.
 pub(in crate::samples) const LEAF_HAS_NO_FRAME: bool = true;
-/// As unwind information numbers them.
+/// Register numbers as in unwind information.
 pub(in crate::samples) const RETURN_ADDRESS: Register = AArch64::X30;
 pub(in crate::samples) const FRAME_POINTER: Register = AArch64::X29;
-/// What holds a return address of which unwind information says nothing.
+/// Where the return address is if unwind information does not mention it.
 pub(in crate::samples) const UNSAVED_RETURN_ADDRESS: Option<Base> = Some(Base::LinkRegister);
 
-/// A register that a rule counts from.
+/// A register that a rule may be relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::samples) enum Base {
     StackPointer,
     FramePointer,
-    /// Known of interrupted code only: whoever has made a call has another value there.
+    /// Known only for interrupted code: after a call, it has another value.
     LinkRegister,
 }
 
-/// The register of this number, if a rule may count from it.
+/// The register with this number, if a rule may be relative to it.
 pub(in crate::samples) fn base(register: Register) -> Option<Base> {
     match register {
         AArch64::SP => Some(Base::StackPointer),
@@ -57,22 +59,22 @@ pub(in crate::samples) fn base(register: Register) -> Option<Base> {
     }
 }
 
-/// What is known of a frame.
+/// The known registers of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::samples) struct Registers {
     pub(in crate::samples) pc: u64,
-    /// The others, as framehop has them.
+    /// The other registers, in framehop's type.
     pub(in crate::samples) others: UnwindRegsAarch64,
 }
 
 impl Registers {
-    /// Those of the interrupted code.
+    /// The registers of the interrupted code.
     pub(in crate::samples) fn interrupted(context: &libc::ucontext_t) -> Registers {
         let machine = &context.uc_mcontext;
         Registers::new(machine.pc, machine.regs[LINK_REGISTER], machine.sp, machine.regs[FRAME_REGISTER])
     }
 
-    /// Those of the calling function.
+    /// The registers of the calling function.
     #[inline(always)]
     pub(in crate::samples) fn here() -> Registers {
         let (pc, link, stack_pointer, frame_pointer);
@@ -101,7 +103,7 @@ impl Registers {
         self.others.fp()
     }
 
-    /// The value; `None` where it is not known. `is_interrupted` says that the frame has made no call.
+    /// The register's value; `None` if unknown. `is_interrupted` means that the frame has made no call.
     pub(in crate::samples) fn get(
         &self,
         base: Base,
@@ -115,7 +117,7 @@ impl Registers {
         }
     }
 
-    /// They become the caller's. Returns where it goes on.
+    /// Changes the registers to those of the caller. Returns the address where the caller continues.
     pub(in crate::samples) fn become_callers(
         &mut self,
         frame_address: u64,
@@ -129,11 +131,11 @@ impl Registers {
     }
 }
 
-/// The bits of a return address that are the address. How many there are depends on the kernel, so the processor is asked: `xpaclri`
-/// strips `x30`. On one without pointer authentication it does nothing.
+/// The mask of a return address's address bits. It depends on the kernel, so the CPU is queried: `xpaclri` strips
+/// `x30`. Without pointer authentication, it does nothing.
 #[inline(always)]
 fn address_bits() -> PtrAuthMask {
-    /// Bit 55 says whose address it is: the program's. Those above it are no part of an address of code.
+    /// Bit 55 distinguishes the program's addresses from the kernel's. Higher bits are not part of a code address.
     const ALL: u64 = (1 << 55) - 1;
     let bits;
     // SAFETY: changes the register only.
@@ -143,41 +145,43 @@ fn address_bits() -> PtrAuthMask {
     PtrAuthMask(bits)
 }
 
-/// In `mcontext_t::regs`.
+/// Indices in `mcontext_t::regs`.
 const FRAME_REGISTER: usize = 29;
 const LINK_REGISTER: usize = 30;
 
-/// The instructions to which a signal handler returns: `mov x8, #139` (rt_sigreturn) and `svc #0`. By these, debuggers and libgcc know
-/// them. The kernel gives them no unwind information.
+/// The instructions to which a signal handler returns: `mov x8, #139` (rt_sigreturn) and `svc #0`. Debuggers and libgcc
+/// recognize them, too. The kernel provides no unwind information for them.
 const SIGNAL_RETURN: [u32; 2] = [0xd280_1168, 0xd400_0001];
 
-/// Where they lie; 0 where nobody has looked.
+/// The address of these instructions; 0 if unknown.
 static SIGNAL_RETURN_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Whether it is known where signal handlers return to.
+/// Whether the return address of signal handlers is known.
 pub(in crate::samples) fn knows_signal_return() -> bool {
     // Relaxed: each thread would find the same.
     SIGNAL_RETURN_AT.load(Ordering::Relaxed) != 0
 }
 
-/// A handler returns there.
+/// Stores the return address of a signal handler.
 ///
 /// # Safety
-/// It is the address of code.
+/// `place` is a code address.
 pub(in crate::samples) unsafe fn note_signal_return(place: u64) {
     // SAFETY: by this function's contract; instructions are aligned.
     let is_usual = || unsafe { (place as *const [u32; 2]).read() } == SIGNAL_RETURN;
     if place.is_multiple_of(4) && is_usual() {
-        // Relaxed: the number is all that is shared.
+        // Relaxed: only the number is shared.
         SIGNAL_RETURN_AT.store(place, Ordering::Relaxed);
     }
 }
 
-/// The kernel's structure that lies on the stack while a signal handler runs: `rt_sigframe`, a `siginfo_t` and then the context.
+/// The kernel's structure on the stack while a signal handler runs: `rt_sigframe`, a `siginfo_t` followed by the
+/// context.
 const CONTEXT: u64 = size_of::<libc::siginfo_t>() as u64;
 const MACHINE: u64 = CONTEXT + offset_of!(libc::ucontext_t, uc_mcontext) as u64;
 
-/// Where `pc` is what a signal handler returns to: the registers become those of the interrupted code, which goes on at the result.
+/// If `pc` is where signal handlers return to, changes the registers to those of the interrupted code, and returns the
+/// address where that continues.
 pub(in crate::samples) fn interrupted_code(
     pc: u64,
     registers: &mut Registers,
@@ -201,9 +205,10 @@ pub(in crate::samples) fn interrupted_code(
     }))
 }
 
-/// Unwinds a frame that has made a call, but of which unwind information says that it has saved nothing: LLVM's runtime has a function like
-/// that, `__kmp_invoke_microtask`, which calls each outlined function. What comes behind the call is followed up to where the function
-/// returns. Returns where that is; `None`, and nothing changed, where anything else comes than restores registers.
+/// Unwinds a frame that has made a call although its unwind information says that it has saved nothing. LLVM's runtime
+/// has such a function, `__kmp_invoke_microtask`, which calls each outlined function. Follows the instructions after
+/// the call until the function returns, and returns the return address. Returns `None` and changes nothing if there are
+/// instructions other than those that restore registers.
 pub(in crate::samples) fn by_epilogue(
     pc: u64,
     registers: &mut Registers,
@@ -240,18 +245,19 @@ pub(in crate::samples) fn by_epilogue(
     None
 }
 
-/// Where an entry of the linkage table returns to that was interrupted: linkers give these no unwind information. It branches to the function
-/// by `x17`, and changes no other register but `x16`, so that the return address is still in its register. `None` of other code, and of the
-/// table's first entry, which saves registers on the stack.
+/// The return address of an interrupted entry of the procedure linkage table, for which linkers write no unwind
+/// information. An entry branches to the function with `x17`, and changes only `x16` besides, so the return address is
+/// still in its register. `None` for other code, and for the table's first entry, which saves registers on the stack.
 ///
-/// `instruction` is asked for those from `pc` on, up to the first that is not of such an entry, and for those before it in its page.
+/// `instruction` is called for the instructions from `pc` on, up to the first that is not part of such an entry, and
+/// for those before `pc` in its page.
 pub(in crate::samples) fn by_stub(
     pc: u64,
     registers: &Registers,
     instruction: impl Fn(u64) -> u32,
 ) -> Option<u64> {
     const MAX_INSTRUCTIONS: u64 = 6;
-    /// No processor's pages have less.
+    /// The smallest page size of all CPUs.
     const PAGE: u64 = 4096;
     /// `stp x16, x30, [sp, #-16]!`
     const FIRST_SAVES: u32 = 0xa9bf_7bf0;
@@ -285,10 +291,10 @@ pub(in crate::samples) fn by_stub(
     None
 }
 
-/// What an instruction does at the end of a function.
+/// The effect of an instruction at the end of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instruction {
-    /// Nothing to the registers that unwinding needs.
+    /// No effect on the registers needed for unwinding.
     Other,
     /// `mov sp, x29`
     StackIsFrame,
@@ -301,25 +307,25 @@ enum Instruction {
 }
 
 impl Instruction {
-    /// `None` of one that is not known here (Arm's A64 instruction set).
+    /// Decodes an instruction (Arm's A64 instruction set); `None` if it is not one of these.
     fn of(word: u32) -> Option<Instruction> {
         let masked = |mask: u32| word & mask;
         let result = word & 0x1f;
         match word {
             0x9100_03bf => Some(Instruction::StackIsFrame),
             0xd65f_03c0 => Some(Instruction::Return),
-            // `autiasp`, which takes the signature from the return address.
+            // `autiasp`, which removes the signature from the return address.
             0xd503_23bf => Some(Instruction::Other),
             _ if masked(0xffc0_03ff) == 0x9100_03ff => {
                 Some(Instruction::Shrink { bytes: u64::from(word >> 10 & 0xfff) })
             }
-            // Pairs from the stack: with an offset, or one that the stack pointer grows by.
+            // Loads of register pairs from the stack: with an offset, or with an increment of the stack pointer.
             _ if [0xa940_03e0, 0xa8c0_03e0].contains(&masked(0xffc0_03e0)) => {
                 let scaled = i64::from((word << 10).cast_signed() >> 25) * 8;
                 let (offset, then) = if masked(0x0080_0000) == 0 { (scaled, 0) } else { (0, scaled) };
                 Some(Instruction::Restore { registers: [result, word >> 10 & 0x1f], offset, then })
             }
-            // `str`, `mov` of a small number or `orr` of zero and one, for a register that is neither.
+            // `str`, `mov` of a small number or `orr` of zero and one, for a register other than those.
             _ if masked(0xffc0_0000) == 0xf900_0000 => Some(Instruction::Other),
             _ if [0x5280_0000, 0x3200_0000].contains(&masked(0xff80_0000)) && result < 29 => {
                 Some(Instruction::Other)
@@ -332,8 +338,8 @@ impl Instruction {
 /// `DW_CFA_AARCH64_negate_ra_state_with_pc`, of Armv9.5.
 const SIGNED_WITH_PC: u8 = 0x2c;
 
-/// Takes the instructions that return addresses are signed out of a copy of `.eh_frame`, which lay at `address`. gimli, as framehop uses it,
-/// does not know them.
+/// Removes the instructions for signed return addresses from a copy of `.eh_frame`, originally at `address`. gimli, as
+/// used by framehop, does not support them.
 pub(in crate::samples) fn plain(eh_frame: &mut [u8], address: u64) {
     let mut found = Vec::new();
     {
@@ -351,7 +357,7 @@ pub(in crate::samples) fn plain(eh_frame: &mut [u8], address: u64) {
     }
 }
 
-/// Where the entry has such instructions; `None` where it has an unknown form.
+/// The offsets of such instructions in the entry; `None` if its format is unknown.
 fn signing(eh_frame: &[u8], fde: &FrameDescriptionEntry<Slice<'_>>) -> Option<Vec<usize>> {
     const LENGTH: usize = 4;
     const CIE_POINTER: usize = 4;
@@ -378,7 +384,8 @@ fn signing(eh_frame: &[u8], fde: &FrameDescriptionEntry<Slice<'_>>) -> Option<Ve
     Some(found)
 }
 
-/// What lies behind the operands of an instruction, which begin at `at` (DWARF 5, 7.24); `None` of one that is not known, or too long.
+/// The offset after the operands of an instruction, which start at `at` (DWARF 5, 7.24); `None` if the instruction is
+/// unknown, or too long.
 fn behind_operands(entry: &[u8], at: usize, opcode: u8) -> Option<usize> {
     use constants as c;
     const OPERAND_WITHIN: u8 = 0b1100_0000;
@@ -412,14 +419,14 @@ fn behind_operands(entry: &[u8], at: usize, opcode: u8) -> Option<usize> {
     }
 }
 
-/// Behind a number in LEB128.
+/// The offset after a number in LEB128.
 fn behind_number(entry: &[u8], at: usize) -> Option<usize> {
     const MORE: u8 = 0x80;
     let last = entry.get(at..)?.iter().position(|byte| byte & MORE == 0)?;
     Some(at + last + 1)
 }
 
-/// Behind a block of bytes, which follow their number in LEB128.
+/// The offset after a block of bytes, which is preceded by its length in LEB128.
 fn behind_block(entry: &[u8], at: usize) -> Option<usize> {
     let end = behind_number(entry, at)?;
     let bytes = entry[at..end]
@@ -429,7 +436,7 @@ fn behind_block(entry: &[u8], at: usize) -> Option<usize> {
     end.checked_add(bytes).filter(|end| *end <= entry.len())
 }
 
-/// Each row is looked at.
+/// Every row is checked.
 pub(in crate::samples) fn may_need_rows(
     _: &FrameDescriptionEntry<Slice<'_>>,
     _: &EhFrame<Slice<'_>>,
@@ -438,10 +445,10 @@ pub(in crate::samples) fn may_need_rows(
     true
 }
 
-/// Whether framehop makes of the row what it says: it counts from the stack pointer, and its numbers are ones that framehop has a rule for.
-/// Else it goes on by a rule that is a guess.
+/// Whether framehop follows the row: it is relative to the stack pointer, and its numbers fit into framehop's rules.
+/// Otherwise framehop would fall back to a guess.
 pub(in crate::samples) fn framehop_evaluates(row: &UnwindTableRow<usize>) -> bool {
-    /// Of the frame's size, in 16 bytes, and of a register's place, in 8.
+    /// Maximum of the frame's size, in units of 16 bytes, and of a register's offset, in units of 8.
     const MOST: i64 = 16 * u16::MAX as i64;
     const FARTHEST: i64 = 8 * i16::MAX as i64;
     let CfaRule::RegisterAndOffset { register: AArch64::SP, offset } = *row.cfa() else {
@@ -463,7 +470,7 @@ pub(in crate::samples) fn framehop_evaluates(row: &UnwindTableRow<usize>) -> boo
     is_known && (0..=MOST).contains(&offset) && offset % 16 == 0
 }
 
-/// What distinguishes the calling thread from all others alive, without a system call.
+/// A value that distinguishes the calling thread from all others, read without a system call.
 pub(in crate::samples) fn thread_pointer() -> usize {
     let pointer;
     // SAFETY: reads a register.
@@ -477,14 +484,14 @@ pub(in crate::samples) fn thread_pointer() -> usize {
 mod tests {
     use super::*;
 
-    /// The end of LLVM 19's `__kmp_invoke_microtask`, behind its call.
+    /// The end of LLVM 19's `__kmp_invoke_microtask`, after its call.
     const MICROTASK: [u32; 6] =
         [0x3200_03e0, 0x9100_03bf, 0xf900_027f, 0xa8c1_53f3, 0xa8c1_7bfd, 0xd65f_03c0];
 
     fn unwound(code: &[u32]) -> (Option<u64>, Registers) {
         let mut registers = Registers::new(0x4000, 0, 0x1000, 0x1040);
         let instruction = |address: u64| code.get((address as usize - 0x4000) / 4).copied();
-        // Each word of the stack is its own address.
+        // Each word of the stack contains its own address.
         let caller = by_epilogue(0x4000, &mut registers, instruction, &mut Ok::<u64, ()>);
         (caller, registers)
     }
@@ -500,7 +507,7 @@ mod tests {
     fn an_end_that_is_not_known_is_none() {
         let (caller, registers) = unwound(&MICROTASK[..5]);
         assert_eq!((caller, registers.stack_pointer()), (None, 0x1000));
-        // A branch; a return without its address.
+        // A branch; a return whose address was not restored.
         let branch = [&MICROTASK[..2], &[0x1400_0010]].concat();
         assert_eq!(unwound(&branch).0, None);
         assert_eq!(unwound(&[0xd65f_03c0]).0, None);
@@ -513,7 +520,7 @@ mod tests {
         const SAVES: u32 = 0xa9bf_7bf0;
         const NOP: u32 = 0xd503_201f;
         let registers = Registers::new(0, 0x1234, 0x1000, 0);
-        // The table's first entry, and two others.
+        // The table's first entry, and other entries.
         let table = [&[NOP, SAVES][..], &ENTRY, &[NOP, NOP], &ENTRY, &ENTRY].concat();
         let at = |begin: u64, word: usize| {
             let instruction = |address: u64| table[(address - begin) as usize / 4];
@@ -525,7 +532,7 @@ mod tests {
         for word in 6..table.len() {
             assert_eq!(at(0x4000, word), Some(0x1234), "{word}");
         }
-        // What lies in the page before may not be read.
+        // Instructions in the previous page may not be read.
         assert_eq!(at(0x5000 - 4 * 9, 10), None);
         // `br x16`; no branch at all.
         assert_eq!(by_stub(0x4004, &registers, |_| NOP), None);
@@ -557,7 +564,7 @@ mod tests {
 
     #[test]
     fn what_says_that_addresses_are_signed_is_taken_out() {
-        // One entry for the code at 0x1000, 4 bytes of which it describes each way, and its CIE.
+        // One entry for the code at 0x1000, describing 4 bytes of it in each way, and its CIE.
         let cie = [16, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0];
         let instructions =
             [0x2d, 0x41, 0x0e, 0x2d, 0x9d, 0x2d, 0x16, 34, 2, 0x2d, 0x2d, 0x41, SIGNED_WITH_PC, 0x2d, 0, 0];

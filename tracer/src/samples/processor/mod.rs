@@ -1,5 +1,5 @@
-//! What taking a sample depends on the processor for, in one file per processor: where the interrupted code's registers are, which
-//! of them its unwind information counts from, and what framehop makes of that.
+//! The code of samples that depends on the CPU architecture, in one file per architecture: where the interrupted code's
+//! registers are, which of them unwind information refers to, and what framehop supports.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

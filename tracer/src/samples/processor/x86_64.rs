@@ -14,26 +14,26 @@ pub(in crate::samples) type Unwinding = UnwinderX86_64<&'static [u8], MustNotAll
 
 type Slice = EndianSlice<'static, LittleEndian>;
 
-/// Bytes below the stack pointer that a function may use (the psABI of x86_64).
+/// Number of bytes below the stack pointer that a function may use (psABI of x86_64).
 pub(in crate::samples) const RED_ZONE: u64 = 128;
-/// A call pushes its return address, so that each function has a frame.
+/// A call pushes its return address, so each function has a frame.
 pub(in crate::samples) const LEAF_HAS_NO_FRAME: bool = false;
-/// As unwind information numbers them.
+/// Register numbers as in unwind information.
 pub(in crate::samples) const RETURN_ADDRESS: Register = X86_64::RA;
 pub(in crate::samples) const FRAME_POINTER: Register = X86_64::RBP;
-/// What holds a return address of which unwind information says nothing.
+/// Where the return address is if unwind information does not mention it.
 pub(in crate::samples) const UNSAVED_RETURN_ADDRESS: Option<Base> = None;
 
-/// A register that a rule counts from.
+/// A register that a rule may be relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::samples) enum Base {
     StackPointer,
     FramePointer,
-    /// Known of the innermost frame only.
+    /// Known only for the innermost frame.
     R10,
 }
 
-/// The register of this number, if a rule may count from it.
+/// The register with this number, if a rule may be relative to it.
 pub(in crate::samples) fn base(register: Register) -> Option<Base> {
     match register {
         X86_64::RSP => Some(Base::StackPointer),
@@ -43,16 +43,16 @@ pub(in crate::samples) fn base(register: Register) -> Option<Base> {
     }
 }
 
-/// What is known of a frame.
+/// The known registers of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::samples) struct Registers {
     pub(in crate::samples) pc: u64,
-    /// The others, as framehop has them.
+    /// The other registers, in framehop's type.
     pub(in crate::samples) others: UnwindRegsX86_64,
 }
 
 impl Registers {
-    /// Those of the interrupted code.
+    /// The registers of the interrupted code.
     pub(in crate::samples) fn interrupted(context: &libc::ucontext_t) -> Registers {
         let register = |number: c_int| context.uc_mcontext.gregs[number as usize] as u64;
         let mut registers =
@@ -61,7 +61,7 @@ impl Registers {
         registers
     }
 
-    /// Those of the calling function.
+    /// The registers of the calling function.
     #[inline(always)]
     pub(in crate::samples) fn here() -> Registers {
         let (pc, stack_pointer, frame_pointer);
@@ -88,7 +88,7 @@ impl Registers {
         self.others.bp()
     }
 
-    /// The value; `None` where it is not known. `is_innermost` says that no frame was unwound yet.
+    /// The register's value; `None` if unknown. `is_innermost` means that no frame was unwound yet.
     pub(in crate::samples) fn get(
         &self,
         base: Base,
@@ -102,7 +102,7 @@ impl Registers {
         }
     }
 
-    /// They become the caller's. Returns where it goes on.
+    /// Changes the registers to those of the caller. Returns the address where the caller continues.
     pub(in crate::samples) fn become_callers(
         &mut self,
         frame_address: u64,
@@ -116,18 +116,18 @@ impl Registers {
     }
 }
 
-/// Whether it is known where signal handlers return to. Here, the C library has unwind information for that.
+/// Whether the return address of signal handlers is known. Not needed: the C library has unwind information for it.
 pub(in crate::samples) fn knows_signal_return() -> bool {
     true
 }
 
-/// A handler returns there: nobody asks.
+/// Not needed.
 ///
 /// # Safety
-/// None is needed.
+/// None.
 pub(in crate::samples) unsafe fn note_signal_return(_: u64) {}
 
-/// None but what unwind information says.
+/// Not needed: unwind information is sufficient.
 pub(in crate::samples) fn interrupted_code(
     _: u64,
     _: &mut Registers,
@@ -146,15 +146,15 @@ pub(in crate::samples) fn by_epilogue(
     None
 }
 
-/// Not needed: linkers give entries of the linkage table unwind information.
+/// Not needed: linkers write unwind information for the procedure linkage table.
 pub(in crate::samples) fn by_stub(_: u64, _: &Registers, _: impl Fn(u64) -> u32) -> Option<u64> {
     None
 }
 
-/// The copied unwind information is as framehop reads it.
+/// Not needed: framehop supports the copied unwind information as it is.
 pub(in crate::samples) fn plain(_eh_frame: &mut [u8], _address: u64) {}
 
-/// Whether framehop would go on by the frame pointer in a part of the function: then each row of it is kept.
+/// Whether framehop would fall back to the frame pointer in a part of the function; then each row of it is kept.
 pub(in crate::samples) fn may_need_rows(
     fde: &FrameDescriptionEntry<Slice>,
     section: &EhFrame<Slice>,
@@ -186,15 +186,15 @@ pub(in crate::samples) fn may_need_rows(
         .any(|mut instructions| std::iter::from_fn(|| instructions.next().ok().flatten()).any(special))
 }
 
-/// Not asked of rows one by one.
+/// Not needed: rows are not checked one by one.
 pub(in crate::samples) fn framehop_evaluates(_: &UnwindTableRow<usize>) -> bool {
     false
 }
 
-/// What distinguishes the calling thread from all others alive, without a system call.
+/// A value that distinguishes the calling thread from all others, read without a system call.
 pub(in crate::samples) fn thread_pointer() -> usize {
     let pointer;
-    // SAFETY: the first word of a thread's control block is its own address (the psABI of x86_64).
+    // SAFETY: the first word of a thread's control block is its own address (psABI of x86_64).
     unsafe {
         core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
             options(readonly, nostack, preserves_flags, pure));
