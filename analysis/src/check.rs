@@ -10,7 +10,7 @@ use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::{ProcessReport, RankMessages, Repair, Timeline, Unmatched, halves, replay};
 
 /// Reads the whole trace and lists what is not as it should be. In the file: damage and gaps (check sums, sequences,
-/// blocks). In the events: what was lost, times that go back, begins without end, ends without begin, ids that were never
+/// blocks). In the events: what was lost, times that go back, begins without end, ends without start, ids that were never
 /// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let mut report = replay(&[reader], &mut NullSink, &mut |_| {});
@@ -30,8 +30,9 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
     findings
 }
 
-/// What the traces of all ranks of an MPI job show together, by the path of each: messages with one end, and what was left open. Each
-/// finding is a note, because a program may do so, and a recording may begin or end in its midst. Nothing where ranks are missing.
+/// What the traces of all ranks of an MPI job show together, by the path of each: messages with one end, and what was
+/// left open. Each finding is a note, because a program may do so, and a recording may begin or end in its midst.
+/// Nothing where ranks are missing.
 pub fn check_job(readers: &[&Reader]) -> BTreeMap<PathBuf, Vec<Finding>> {
     let timeline = Timeline::of(readers).with_ranks();
     let Some(ranks) = timeline.ranks() else { return BTreeMap::new() };

@@ -80,8 +80,8 @@ pub struct Info {
     /// What to know of serial time where the program uses MPI; left out where it does not, and where its calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
-    /// The calls in which the rank waits for others when its trace ends, where the traces of all ranks are given; left out where there are
-    /// none. See [`MpiJob`](crate::MpiJob).
+    /// The calls in which the rank waits for others when its trace ends, where the traces of all ranks are given;
+    /// left out where there are none. See [`MpiJob`](crate::MpiJob).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpi_waits: Vec<WaitingRank>,
     /// Ranks of which each waits for the next, and the last for the first, if this rank is among them; else left out.
@@ -144,7 +144,7 @@ pub struct ProgramInfo {
 pub struct MachineInfo {
     /// Its name.
     pub host: String,
-    /// Its processor.
+    /// Its CPU.
     pub cpu: String,
     /// CPUs online.
     pub cpus: u32,

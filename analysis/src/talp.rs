@@ -9,10 +9,11 @@
 //! | device runtime | `target` |
 //! | scheduling | all other losses |
 //!
-//! Time in MPI is not recorded. Where a process uses MPI, what depends on it is `null`: the useful time and what MPI's calls took.
+//! Time in MPI is not recorded. Where a process uses MPI, what depends on it is `null`: the useful time and what
+//! MPI's calls took.
 //!
-//! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. What devices did not record is
-//! `null`, as is what devices did for one region.
+//! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. What devices did not
+//! record is `null`, as is what devices did for one region.
 //!
 //! TALP's user regions are the phases that the program names.
 
@@ -135,7 +136,7 @@ fn metrics(
         "numMpiRanks": resources.ranks,
         "numGpus": resources.devices,
         "avgCpus": resources.threads,
-        // What DLB writes, and readers of its files expect, where counters of the processor were not read.
+        // What DLB writes, and readers of its files expect, where counters of the CPU were not read.
         "cycles": 0,
         "instructions": 0,
         "numMeasurements": 1,
@@ -311,8 +312,8 @@ mod tests {
         assert_eq!(global["ompParallelEfficiency"], 0.75);
     }
 
-    /// TALP's formulas. Of two devices, one runs kernels for 100 of 400 ns and the other for 300. Bytes move for 80 ns of each, for
-    /// 20 of them while kernels run.
+    /// TALP's formulas. Of two devices, one runs kernels for 100 of 400 ns and the other for 300. Bytes move for 80
+    /// ns of each, for 20 of them while kernels run.
     #[test]
     fn devices_have_efficiencies() {
         let mut answers = Answers {

@@ -24,7 +24,7 @@ fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
     config
 }
 
-/// A trace, and a folder for an export.
+/// A trace, and a directory for an export.
 struct Made {
     folder: TempDir,
     trace: Reader,

@@ -1,4 +1,4 @@
-//! Conversion: to one file, several processes or segments at once; to a folder; to a series of files.
+//! Conversion: to one file, several processes or segments at once; to a directory; to a series of files.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,10 +1,11 @@
 //! The raw facts of a trace: every event with its arguments, in the order of time, nothing interpreted.
 //!
-//! As text for people, or as one JSON object per line for programs. An object has `schema`, `stream`, `time_ns` (since the session's
-//! start) and `event`. The arguments follow under their OMPT names, with `endpoint` where the event has one. Ids, addresses,
-//! flags and unknown enumerators are hex strings. An id is `null` for a null pointer and `"0x0"` for data that was
-//! never set. Other numbers beyond 2^53, which many readers of JSON round, are decimal strings, and so are all times since 1970.
-//! Of a call of MPI, `function_name` comes behind the number `function`; text has the name instead of the number.
+//! As text for people, or as one JSON object per line for programs. An object has `schema`, `stream`, `time_ns`
+//! (since the session's start) and `event`. The arguments follow under their OMPT names, with `endpoint` where the
+//! event has one. Ids, addresses, flags and unknown enumerators are hex strings. An id is `null` for a null pointer
+//! and `"0x0"` for data that was never set. Other numbers beyond 2^53, which many readers of JSON round, are decimal
+//! strings, and so are all times since 1970. Of a call of MPI, `function_name` comes after the number `function`;
+//! text has the name instead of the number.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

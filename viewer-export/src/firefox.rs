@@ -1,7 +1,7 @@
 //! The processed profile of the [Firefox Profiler](https://profiler.firefox.com): samples by thread, and OpenMP's regions as
 //! markers.
 //!
-//! Stacks are those of the user's model. A sample has the processor time that it represents, and counts as often as it
+//! Stacks are those of the user's model. A sample has the CPU time that it represents, and counts as often as it
 //! represents a period of the sampling clock. The profile is in memory until it is complete: the format has tables of columns.
 
 use std::collections::BTreeMap;

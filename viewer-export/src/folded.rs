@@ -1,4 +1,4 @@
-//! Folded stacks: a line for each. It has the functions from the outermost with `;` between, then the processor time that
+//! Folded stacks: a line for each. It has the functions from the outermost with `;` between, then the CPU time that
 //! threads spent in the stack, in nanoseconds. The form is that of Brendan Gregg's FlameGraph, which other viewers read, too:
 //!
 //! ```text
@@ -58,7 +58,7 @@ impl Folded {
         *weight = weight.saturating_add(sample.weight_ns);
     }
 
-    /// The processor time by process and stack in words: several functions may have one name.
+    /// The CPU time by process and stack in words: several functions may have one name.
     fn by_name(&self) -> BTreeMap<(usize, String), u64> {
         let names: Vec<String> =
             phase_frames::names(&self.functions).into_iter().map(|name| frame_name(&name)).collect();

@@ -6,7 +6,7 @@
 //!                            location --> line --> function --> name, file
 //! ```
 //!
-//! Samples have a count and processor time. Labels are the thread, the process where there are several, and `openmp`: `work` or
+//! Samples have a count and CPU time. Labels are the thread, the process where there are several, and `openmp`: `work` or
 //! `wait`, the metrics of the Collector API's paper. All texts are in one table, in which others name them by number.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -100,7 +100,7 @@ pub(crate) struct Pprof {
     /// Process and name of each location.
     threads: Vec<(usize, String)>,
     functions: Vec<Function>,
-    /// Count and processor time.
+    /// Count and CPU time.
     samples: BTreeMap<Place, (u64, u64)>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn replay(
         ..timeline::Manner::default()
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    // On two processors those who decode and write leave nothing for one who encodes.
+    // On two CPUs those who decode and write leave nothing for one who encodes.
     let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
         interpret(&symbols, manner, sink)
     });

@@ -8,7 +8,7 @@
 //!    0.000011000    end !$omp parallel @stencil+0x1234  = 9.000 us
 //! ```
 //!
-//! A region in which nothing happened takes one line, any other takes one for its begin and one for its end. Names are
+//! A region in which nothing happened takes one line, any other takes one for its start and one for its end. Names are
 //! printable: they neither break lines nor drive a terminal.
 
 use std::io;
@@ -40,7 +40,7 @@ struct TextLocation {
     section: usize,
     name: String,
     open: Vec<(RegionId, Ns)>,
-    /// The newest line is the begin of the innermost region, and its end may still join it.
+    /// The newest line is the start of the innermost region, and its end may still join it.
     line_open: bool,
 }
 
@@ -92,8 +92,8 @@ impl Text {
     }
 }
 
-/// Regions around a line that indent it. Behind this, their number is shown: regions are nested as deep as a recursion goes, and the
-/// text would grow by the square of that.
+/// Regions around a line that indent it. After this, their number is shown: regions are nested as deep as a recursion
+/// goes, and the text would grow by the square of that.
 const MAX_INDENTS: usize = 50;
 /// What indents a line, at most.
 const INDENTS: [u8; 2 + 2 * MAX_INDENTS] = [b' '; 2 + 2 * MAX_INDENTS];

@@ -1,6 +1,6 @@
-//! How much processor time a process had, and what recording took of it.
+//! How much CPU time a process had, and what recording took of it.
 //!
-//! Events do not show whether a thread had a processor, and a thread that waits may spin. So only bounds are known, and each rule takes
+//! Events do not show whether a thread had a CPU, and a thread that waits may spin. So only bounds are known, and each rule takes
 //! the bound that is certain.
 
 use omptrace_timeline::{ProcessReport, waits_are_short_where_oversubscribed};
@@ -18,7 +18,7 @@ const LOADER_NS: u64 = 50_000_000;
 const INTERPRETERS: [&str; 10] =
     ["python", "pypy", "julia", "R", "ruby", "perl", "node", "java", "octave-cli", "MATLAB"];
 
-/// That of a process of which all was analysed, with this many threads at the busiest time, and processors.
+/// That of a process of which all was analysed, with this many threads at the busiest time, and CPUs.
 pub(crate) fn of_process(
     metadata: &Metadata,
     report: &ProcessReport,
@@ -43,8 +43,8 @@ pub(crate) fn of_process(
     }
 }
 
-/// The time that a process may have taken to start, from its start on: what the loader and the runtime need at most, and what had no
-/// CPU before tracing began. An interpreter starts until its script calls OpenMP.
+/// The time that a process may have taken to start, from its start on: what the loader and the runtime need at most,
+/// and what had no CPU before tracing began. An interpreter starts until its script calls OpenMP.
 fn start_ns(metadata: &Metadata, process: &ProcessSums) -> Option<u64> {
     let before_ns = process.stats.before_tracing_ns.unwrap_or(0);
     let executable = metadata.process.as_ref().map_or("", |process| &process.executable);

@@ -21,8 +21,8 @@ use crate::states::Finished;
 use crate::states::blamed_functions::{ByCause, within};
 use crate::states::concurrency::{Between, Span};
 
-/// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are tens of thousands,
-/// which nobody reads, and no summary holds.
+/// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are
+/// tens of thousands, which nobody reads, and no summary holds.
 const MAX_PAIRS: usize = 1 << 10;
 
 /// The sums of a process, by its own numbers.
@@ -389,8 +389,9 @@ fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
     }
 }
 
-/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost: `uncaused`, as far as that is
-/// known. Numbers of places depend on what was read before: `place` decides where parts of nanoseconds go.
+/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost: `uncaused`,
+/// as far as that is known. Numbers of places depend on what was read before: `place` decides where parts of
+/// nanoseconds go.
 fn divide(
     weights: &[(PlaceId, f64)],
     lost: &[(PlaceId, u64)],

@@ -24,19 +24,20 @@ use crate::states::blamed_functions::Functions;
 use crate::summary::{map_as_pairs, static_str};
 use omptrace_symbols::FileNames;
 
-/// The share of their processors' time that threads use where they keep these busy.
+/// The share of their CPUs' time that threads use where they keep these busy.
 const MIN_BUSY: f64 = 0.8;
 
-/// Threads that have a processor for a smaller share of the time in which they could use one could have used more.
+/// Threads that have a CPU for a smaller share of the time in which they could use one could have used more.
 const MAX_STARVED: f64 = 0.85;
 
-/// The share of the threads' time for which others must have had their processors. Less matters to nobody.
+/// The share of the threads' time for which others must have had their CPUs. Less matters to nobody.
 const MIN_DELAY: f64 = 0.03;
 
-/// The time that a process may take to start where nothing is known of it. The loader and the runtime take 50 to 150 ms on a busy machine.
+/// The time that a process may take to start where nothing is known of it. The loader and the runtime take 50 to 150
+/// ms on a busy machine.
 const LONGEST_START_NS: u64 = 150_000_000;
 
-/// The place of what the tracer does behind the program's last event.
+/// The place of what the tracer does after the program's last event.
 pub(super) const TRACER_ENDS: &str = "end of tracing";
 
 /// When a process ran, and with how many threads.
@@ -45,13 +46,13 @@ pub(crate) struct Life {
     pub(super) begin: Ns,
     pub(super) end: Ns,
     pub(super) threads: u64,
-    /// The processors that it may run on, where the trace has them.
+    /// The CPUs that it may run on, where the trace has them.
     pub(super) processors: Option<u32>,
-    /// Its processor time; nothing is known of a part of a run.
+    /// Its CPU time; nothing is known of a part of a run.
     pub(super) effort: Effort,
 }
 
-/// The regions before and after serial code; `None` at the program's begin and end.
+/// The regions before and after serial code; `None` at the program's start and end.
 pub(crate) type Around = (Option<Place>, Option<Place>);
 
 /// Sums of a parallel region.
@@ -88,10 +89,11 @@ impl RegionPart {
     }
 }
 
-/// Less time than this, or than this share of useful time, need be no waits: clocks differ, and so do the moments of reading them.
+/// Less time than this, or than this share of useful time, need be no waits: clocks differ, and so do the moments of
+/// reading them.
 const MIN_WAITS_NS: u64 = 100_000_000;
 const MIN_WAITS: f64 = 0.25;
-/// Where others may have had the processors.
+/// Where others may have had the CPUs.
 const MIN_WAITS_OR_DELAYS: f64 = 0.5;
 
 /// Sums of a place.
@@ -129,7 +131,7 @@ pub(crate) struct PlaceSums {
     /// Waits for what is not OpenMP's, and that thing's address or number.
     pub(crate) external_waits: u64,
     pub(crate) object: Within<u64>,
-    /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
+    /// The threads that were busy at the busiest time of a region inside another, in a process with these CPUs.
     pub(crate) nested: BTreeMap<u32, u32>,
     pub(crate) nested_barriers_ns: u64,
     #[serde(deserialize_with = "static_str::set")]
@@ -314,8 +316,8 @@ impl Part {
         }
     }
 
-    /// Names the files of all places for people: each as the others require it. Processes of one program know different files, and the
-    /// names must not depend on who comes first. Gives the names.
+    /// Names the files of all places for people: each as the others require it. Processes of one program know
+    /// different files, and the names must not depend on who comes first. Gives the names.
     pub(crate) fn name_files(&mut self) -> FileNames {
         let places = self.regions.keys().chain(self.places.keys());
         let places = places.chain(self.requested.keys());
@@ -425,7 +427,7 @@ impl Part {
         self.not_seen.contains_key(&Cause::Reduction)
     }
 
-    /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
+    /// The threads and CPUs of the process that has most threads for each of its CPUs, where they are too few.
     pub(crate) fn oversubscribed(&self) -> Option<(u64, u32)> {
         let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
         let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
@@ -433,12 +435,13 @@ impl Part {
         lives.filter(|(threads, processors)| *threads > u64::from(*processors)).max_by_key(per_processor)
     }
 
-    /// Takes over what is known of the processor time of the one process.
+    /// Takes over what is known of the CPU time of the one process.
     pub(crate) fn set_effort(&mut self, effort: impl Fn((u64, Option<u32>)) -> Effort) {
-        // Threads may spin in waits that their own code calls, too. And what they write for the tracer is no work of the program's.
+        // Threads may spin in waits that their own code calls, too. And what they write for the tracer is no work of
+        // the program's.
         let other = Cause::ALL.iter().filter(|cause| cause.is_in_own_code() || **cause == Cause::Tracer);
         let other = sum(other.map(|cause| self.accounting[*cause]));
-        // That behind the last event is no thread's.
+        // That after the last event is no thread's.
         let behind = (Cause::Tracer, Place::new(TRACER_ENDS));
         let other = other.saturating_sub(self.blame.get(&behind).copied().unwrap_or(0));
         for life in &mut self.lives {
@@ -449,13 +452,13 @@ impl Part {
         }
     }
 
-    /// The most wall time that any change gains which leaves the work as it is: what the program takes without the tracer, less what
-    /// processors need that work all the time. `None` where neither is known.
+    /// The most wall time that any change gains which leaves the work as it is: what the program takes without the
+    /// tracer, less what CPUs need that work all the time. `None` where neither is known.
     pub(crate) fn most_to_gain(&self) -> Option<u64> {
         let duration = self.duration();
         let least = |life: &Life| {
             let (cpu, processors) = (life.effort.cpu?, life.processors.filter(|known| *known > 0)?);
-            // Else the processors are not all that it ran on.
+            // Else the CPUs are not all that it ran on.
             let is_possible = cpu.all_ns <= life.end.abs_diff(life.begin).saturating_mul(processors.into());
             is_possible.then_some(())?;
             // To record is no work of the program's.
@@ -508,7 +511,7 @@ impl Part {
         self.lives.iter().filter_map(|life| life.effort.event_ps).max()
     }
 
-    /// Whether the threads of the process that has most for each of its processors kept these busy; `None` where that is not known.
+    /// Whether the threads of the process that has most for each of its CPUs kept these busy; `None` where that is not known.
     pub(crate) fn keeps_processors_busy(&self) -> Option<bool> {
         let known = |life: &&Life| life.processors.is_some_and(|known| known > 0);
         let per_processor = |life: &&Life| life.threads / u64::from(life.processors.unwrap_or(1));
@@ -518,7 +521,7 @@ impl Part {
         Some(life.effort.cpu?.all_ns as f64 >= MIN_BUSY * all as f64)
     }
 
-    /// The share of the time in which threads could have used a processor that they had one, where that is clearly not all of it: the
+    /// The share of the time in which threads could have used a CPU that they had one, where that is clearly not all of it: the
     /// system says how long they were ready to run, while others had the CPUs. Who sleeps or reads wants none.
     pub(crate) fn starved(&self) -> Option<f64> {
         let starved = self.lives.iter().filter_map(|life| {
@@ -531,8 +534,8 @@ impl Part {
         starved.min_by(f64::total_cmp)
     }
 
-    /// How long threads had no processor, although they were in the program's code and wanted none, at least: it waited for something.
-    /// Also whether they wanted none for certain: not every system says how long others had the processors. `None` where that is not
+    /// How long threads had no CPU, although they were in the program's code and wanted none, at least: it waited for something.
+    /// Also whether they wanted none for certain: not every system says how long others had the CPUs. `None` where that is not
     /// known, is little, or the trace says what for.
     pub(crate) fn waits_unseen(&self) -> Option<(u64, bool)> {
         let cpu = |life: &Life| life.effort.cpu.filter(|_| !life.effort.has_external_waits);
@@ -546,7 +549,7 @@ impl Part {
         (without >= MIN_WAITS_NS && without as f64 >= least * useful as f64).then_some((without, is_certain))
     }
 
-    /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.
+    /// The cost of a region's start, end, barriers and waits for tasks to its threads, beside the work that they wait for.
     pub(crate) fn costs(&self, region: &RegionPart) -> u64 {
         let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
         sum(causes.map(|cause| region.accounting[cause]))
@@ -573,7 +576,7 @@ impl Part {
         self.lives.len() > 1
     }
 
-    /// From the first process's begin to the last one's end.
+    /// From the first process's start to the last one's end.
     pub(crate) fn duration(&self) -> u64 {
         let begin = self.lives.iter().map(|life| life.begin).min().unwrap_or(0);
         let end = self.lives.iter().map(|life| life.end).max().unwrap_or(0);

@@ -60,7 +60,7 @@ impl Part {
             Some(_) => "use fewer threads",
             None => "repeat the run on an idle machine, or with fewer threads",
         };
-        // Where it is seen who had the processors, that is no work already.
+        // Where it is seen who had the CPUs, that is no work already.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
             true => "; record with --cpu-time to see where",
             false => "",

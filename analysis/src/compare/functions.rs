@@ -16,7 +16,7 @@ pub struct FunctionPair {
     pub after: Option<FunctionName>,
 }
 
-/// What a function is known by: its name, and the file's of its module. Folders of builds differ.
+/// What a function is known by: its name, and the file's of its module. Directories of builds differ.
 type Key = (String, String);
 
 fn key(name: &FunctionName) -> Key {

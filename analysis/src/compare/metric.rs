@@ -26,7 +26,7 @@ pub enum Metric {
     Transfer,
     /// The time of a cause, of all threads together, by the number of threads: wall time.
     Cause(Cause),
-    /// A function's own processor time, by samples: of all threads together, by the number of threads.
+    /// A function's own CPU time, by samples: of all threads together, by the number of threads.
     FunctionSelf,
     /// The median of the time steps.
     StepMedian,

@@ -102,14 +102,14 @@ fn aligned(old: &[u32], new: &[u32], may_move: bool) -> Vec<(usize, usize)> {
     best.map(|(_, _, pairs)| pairs).unwrap_or_default()
 }
 
-/// Aligns them with the new lines `moved` behind the old ones; returns also what it costs.
+/// Aligns them with the new lines `moved` after the old ones; returns also what it costs.
 fn aligned_at(old: &[u32], new: &[u32], moved: i64) -> (u64, Vec<(usize, usize)>) {
     let distance = |one: usize, other: usize| {
         let distance = i64::from(new[other]) - i64::from(old[one]) - moved;
         Some(distance.unsigned_abs()).filter(|lines| *lines <= MAX_LINES)
     };
     let width = new.len() + 1;
-    // The least cost of what is behind each place.
+    // The least cost of what is after each place.
     let mut costs = vec![0u64; (old.len() + 1) * width];
     for one in (0..=old.len()).rev() {
         for other in (0..=new.len()).rev() {

@@ -9,7 +9,7 @@ use crate::{FunctionStats, Stats};
 /// A run of a program: the answers of all of its processes.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// The user's name for it: the trace, or the folder.
+    /// The user's name for it: the trace, or the directory.
     pub name: String,
     /// Its answers.
     pub answers: Answers,
@@ -36,7 +36,7 @@ impl Run {
     }
 }
 
-/// A function's own processor time in a run.
+/// A function's own CPU time in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct FunctionTime {
     /// Which.

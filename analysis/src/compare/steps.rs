@@ -14,8 +14,8 @@ pub(crate) struct ComparedSteps {
 }
 
 impl ComparedSteps {
-    /// Compares the steps of runs that have them. Less than the `least` share of a step's median is not reported; `chance` is that of
-    /// equal programs to differ in any row.
+    /// Compares the steps of runs that have them. Less than the `least` share of a step's median is not reported;
+    /// `chance` is that of equal programs to differ in any row.
     pub(crate) fn of(before: &[Run], after: &[Run], least: f64, chance: f64) -> ComparedSteps {
         let steps =
             |runs: &'_ [Run]| runs.iter().map(|run| run.steps.clone()).collect::<Option<Vec<Steps>>>();

@@ -1,5 +1,5 @@
 //! Useful time by place, of two sets of runs: where it grows. More of it for the same work is what false sharing, atomic
-//! updates, too little bandwidth and slower processors look like.
+//! updates, too little bandwidth and slower CPUs look like.
 
 use std::collections::BTreeMap;
 

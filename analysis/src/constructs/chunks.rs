@@ -10,7 +10,7 @@ use crate::model::histogram::Histogram;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCollector {
     regions: Vec<(String, bool)>,
-    /// The regions that each location is in, with the begin of each.
+    /// The regions that each location is in, with the start of each.
     open: Vec<Vec<(RegionId, Ns)>>,
     by_loop: BTreeMap<RegionId, Histogram>,
 }

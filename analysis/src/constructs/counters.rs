@@ -91,7 +91,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// What findings need, where the processor's counters were counted long enough.
+    /// What findings need, where the CPU's counters were counted long enough.
     fn work_counts(&self, place: &Place) -> Option<WorkCounts> {
         let stats = CounterStats::of(Named::default(), self.clone());
         let value = |name: &str| self.values.get(name).copied();

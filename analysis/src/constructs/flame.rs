@@ -1,4 +1,4 @@
-//! A flame graph: the processor time of samples by stack, of all threads and processes together.
+//! A flame graph: the CPU time of samples by stack, of all threads and processes together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct FlameFrame {
     pub name: FunctionName,
     /// How many frames it lies in.
     pub depth: usize,
-    /// Processor time, with what it called.
+    /// CPU time, with what it called.
     pub total_ns: u64,
     /// The part of it without that.
     pub self_ns: u64,
@@ -81,7 +81,7 @@ impl Stacks {
     }
 }
 
-/// Processor time by stack.
+/// CPU time by stack.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tree {
     self_ns: u64,

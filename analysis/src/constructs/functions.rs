@@ -1,8 +1,8 @@
-//! Functions by samples: how much processor time threads spent in each, by itself and with what it called.
+//! Functions by samples: how much CPU time threads spent in each, by itself and with what it called.
 //!
 //! Stacks are those of the user's model, in which the runtime's code is a function by what it does. *OpenMP Work* and *OpenMP
 //! Wait* are those of the Collector API's paper (section 6). Code of the program and reductions are work, and all else that the
-//! runtime does is wait. They add up to the time of all samples. A thread that sleeps spends no processor time, and has no samples.
+//! runtime does is wait. They add up to the time of all samples. A thread that sleeps spends no CPU time, and has no samples.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Windows;
 use crate::summary::map_as_pairs;
 
-/// The processor time of all samples.
+/// The CPU time of all samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledTime {
     /// The number of samples.

@@ -480,7 +480,7 @@ impl Collector {
             let forked = self.teams.get(&(process, team));
             let unobserved = forked.map_or(0, unobserved_before);
             self.change_team(process, team, |team| {
-                // From the begin of the region on, the member is awaited.
+                // From the start of the region on, the member is awaited.
                 let late = left.begin.saturating_sub(team.begin).max(0).cast_unsigned();
                 let late = late.saturating_sub(unobserved);
                 team.members += 1;
@@ -624,7 +624,7 @@ impl Collector {
             let lacks_ids = std::mem::take(&mut construct.lacks_ids);
             construct.sums.stats.times.is_of_parts |= lacks_ids && has_parts;
         }
-        // Nothing was recorded behind the last event: the tracer had ended, or the process was killed.
+        // Nothing was recorded after the last event: the tracer had ended, or the process was killed.
         let recorded_until = if traced.gaps.is_open() { end } else { traced.last.min(end) };
         let mut seen = Seen { unobserved: false, parts_of_tasks: has_parts };
         let mut main = None;

@@ -185,7 +185,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// `NAME`, `DOMAIN/NAME`, a pattern with `*` and `?`, or one of these with `#3` behind it.
+    /// `NAME`, `DOMAIN/NAME`, a pattern with `*` and `?`, or one of these with `#3` after it.
     pub(crate) fn of(text: &'a str) -> Wanted<'a> {
         let instance = text.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse().ok()?)));
         match instance {
@@ -201,7 +201,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// An instance of a range, from begin to end.
+/// An instance of a range, from start to end.
 pub(crate) type Instance = (Ns, Ns);
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl Open {
 }
 
 impl ThreadLane {
-    /// Counts the regions that go on behind `end` as far as they have come.
+    /// Counts the regions that go on after `end` as far as they have come.
     fn cut(&mut self, constructs: &mut [Collected], end: Ns) {
         let mut inside = (0, 0);
         for open in self.open.iter_mut().rev() {

@@ -1,7 +1,7 @@
 //! Time steps: the instances of a range that repeats, beside each other.
 //!
-//! A program's frames are its steps; else the outermost range that was at least [`MIN_STEPS`] times. Where ranges of several threads
-//! have the name, each instance counts.
+//! A program's frames are its steps; else the outermost range that was at least [`MIN_STEPS`] times. Where ranges of
+//! several threads have the name, each instance counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,8 @@ pub struct Steps {
     pub p95_ns: u64,
     /// The longest.
     pub longest_ns: u64,
-    /// How much longer each step is than the one before, by a straight line through all but the first; `None` where chance may make it look so.
+    /// How much longer each step is than the one before, by a straight line through all but the first; `None` where
+    /// chance may make it look so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_ns: Option<f64>,
     /// The first step, where it takes at least half as long again as the median.
@@ -182,8 +183,9 @@ fn drift(durations: &[u64]) -> Option<f64> {
     (slope != 0.0 && yy > 0.0 && t >= quantile(freedom)).then_some(slope)
 }
 
-/// The value that |t| exceeds by chance with the probability [`SIGNIFICANT`]: an expansion of the normal distribution's quantile for as many degrees of
-/// freedom (Abramowitz and Stegun, 26.7.5), good to one part in a hundred from 6 on.
+/// The value that |t| exceeds by chance with the probability [`SIGNIFICANT`]: an expansion of the normal
+/// distribution's quantile for as many degrees of freedom (Abramowitz and Stegun, 26.7.5), good to one part in a
+/// hundred from 6 on.
 fn quantile(freedom: f64) -> f64 {
     const NORMAL: f64 = 2.575_829_3;
     const { assert!(SIGNIFICANT == 0.01) };

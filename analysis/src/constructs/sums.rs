@@ -91,7 +91,7 @@ impl ConstructSums {
 
     fn key(&self) -> Key {
         let stats = &self.stats;
-        // Two processes may need other folders to distinguish a file.
+        // Two processes may need other directories to distinguish a file.
         let name = match stats.place.position {
             Some(_) => split_place(&stats.name).0,
             None => &stats.name,
@@ -223,7 +223,7 @@ impl Sums {
         }
     }
 
-    /// Takes over the processor time of the process of this number and of its threads, as far as its trace has it.
+    /// Takes over the CPU time of the process of this number and of its threads, as far as its trace has it.
     pub(crate) fn set_cpu_times(&mut self, number: u32, metadata: &Metadata) {
         let Some(process) = self.processes.get_mut(&number) else { return };
         process.stats.event_cost_ns = metadata.event_cost_ns();

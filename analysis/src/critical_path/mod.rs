@@ -151,7 +151,7 @@ impl Chains {
         chain.newest = newest;
     }
 
-    /// A sample of this number and processor time was taken in the work that the chain goes on with.
+    /// A sample of this number and CPU time was taken in the work that the chain goes on with.
     pub(crate) fn sample(&mut self, chain: &mut Chain, sample: u32, ns: u64) {
         let newest = u32::try_from(self.pieces.len()).expect("fewer pieces than the limit");
         let before = chain.newest;
@@ -249,7 +249,7 @@ impl Chains {
         self.sums(chain).0
     }
 
-    /// The chain's processor time by the number of a sample, or of a [`function`].
+    /// The chain's CPU time by the number of a sample, or of a [`function`].
     pub(crate) fn samples(&self, chain: Chain) -> Vec<(u32, u64)> {
         sorted(&self.sums(chain).1)
     }

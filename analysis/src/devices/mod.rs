@@ -216,7 +216,7 @@ impl Devices {
         }
     }
 
-    /// A kernel with a record began this long after the begin of its submission.
+    /// A kernel with a record began this long after the start of its submission.
     pub(crate) fn launched(&mut self, process: u32, device_num: i32, ns: u64) {
         let device = self.devices.entry((process, device_num)).or_default();
         device.launches += 1;

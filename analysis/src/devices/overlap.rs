@@ -1,6 +1,6 @@
 //! The operations of devices beside each other, and the durations of their kernels.
 //!
-//! Work that the host alone observed has only its begin and end on the host. That bounds its time from above, and says
+//! Work that the host alone observed has only its start and end on the host. That bounds its time from above, and says
 //! nothing of what ran side by side.
 
 use omptrace_symbols::fast_map::FastMap;

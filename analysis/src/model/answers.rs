@@ -391,8 +391,8 @@ impl LoopAnswer {
         self.is_known() && self.schedules.iter().any(|with| with.clause.starts_with("schedule(dynamic"))
     }
 
-    /// The first clause that saves as much as the best, which is the simplest, and how much; `None` where none saves anything, or too
-    /// little is known.
+    /// The first clause that saves as much as the best, which is the simplest, and how much; `None` where none saves
+    /// anything, or too little is known.
     pub(crate) fn best(&self) -> Option<(&ScheduleTime, u64)> {
         let saved = self.schedules.iter().map(|with| self.recorded_ns.saturating_sub(with.duration_ns));
         let mut all = self.schedules.iter().zip(saved.clone());

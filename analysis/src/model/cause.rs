@@ -14,7 +14,7 @@ macro_rules! causes {
             /// All causes, in the order of display: `useful` first.
             pub const ALL: &'static [Cause] = &[$(Cause::$variant,)*];
 
-            /// Its name in tables and, with `_ns` behind it, in JSON.
+            /// Its name in tables and, with `_ns` after it, in JSON.
             pub fn name(self) -> &'static str {
                 match self { $(Cause::$variant => $name,)* }
             }

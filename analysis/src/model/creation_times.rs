@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Longer times from one creation to the next, as a multiple of the shortest usual one, are work of the creator's.
 const MAX_SPREAD: u64 = 4;
 
-/// The times from one creation of a task to the next on one thread, with no other event between them, by power of two: how many there
-/// are, and their sum.
+/// The times from one creation of a task to the next on one thread, with no other event between them, by power of
+/// two: how many there are, and their sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CreationTimes(Vec<(u64, u64)>);
 
@@ -32,8 +32,8 @@ impl CreationTimes {
         }
     }
 
-    /// What a creation costs on average, in nanoseconds. The creator may do other things between some of them, which take longer than
-    /// most creations: of each time, no more than a multiple of the shortest hundredth counts.
+    /// What a creation costs on average, in nanoseconds. The creator may do other things between some of them, which
+    /// take longer than most creations: of each time, no more than a multiple of the shortest hundredth counts.
     pub(crate) fn mean_ns(&self) -> Option<u64> {
         let all: u64 = self.0.iter().map(|(count, _)| count).sum();
         let mut below = 0;

@@ -1,8 +1,8 @@
-//! How much processor time a process had, and what recording took of it.
+//! How much CPU time a process had, and what recording took of it.
 
 use serde::{Deserialize, Serialize};
 
-/// Processor time of a process, as far as its trace has it.
+/// CPU time of a process, as far as its trace has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Effort {
     /// That of its OpenMP threads, and what of it they needed. `None` where it is not known.
@@ -11,13 +11,13 @@ pub(crate) struct Effort {
     pub(crate) recording_ns: Option<u64>,
     /// What an event costs, in picoseconds; `None` as above.
     pub(crate) event_ps: Option<u64>,
-    /// How long the process may have taken to start: no program's work is certain in it. `None` where its processor time is not known.
+    /// How long the process may have taken to start: no program's work is certain in it. `None` where its CPU time is not known.
     pub(crate) start_ns: Option<u64>,
     /// Whether waits that are not OpenMP's were recorded.
     pub(crate) has_external_waits: bool,
 }
 
-/// Processor time of threads, all together.
+/// CPU time of threads, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Cpu {
     /// All of it.

@@ -5,5 +5,5 @@ use std::collections::BTreeMap;
 /// A function, by its number in the timeline.
 pub(crate) type FunctionNumber = u32;
 
-/// Processor time by function.
+/// CPU time by function.
 pub(crate) type ByFunction = BTreeMap<FunctionNumber, u64>;

@@ -21,8 +21,8 @@ const FORTRAN: &[&str] = &["f", "for", "ftn", "fpp", "f77", "f90", "f95", "f03",
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "PrintedPlace")]
 pub struct Place {
-    /// The construct, in no language's spelling: `parallel`, `omp_set_lock`, `serial code before stencil.c:35`. Only where neither file
-    /// nor function is known, its code address is behind it: `parallel @app+0x1234`.
+    /// The construct, in no language's spelling: `parallel`, `omp_set_lock`, `serial code before stencil.c:35`. Only
+    /// where neither file nor function is known, its code address is after it: `parallel @app+0x1234`.
     pub construct: String,
     /// Whether the construct is a directive of OpenMP: `parallel`, but not `omp_set_lock`.
     pub is_directive: bool,
@@ -55,7 +55,7 @@ pub enum Position {
     Near,
     /// Serial code: it comes before the region that is there.
     Before,
-    /// Serial code: it comes after the region that is there, with no other behind it.
+    /// Serial code: it comes after the region that is there, with no other after it.
     After,
 }
 
@@ -82,7 +82,7 @@ impl From<model::Position> for Position {
     }
 }
 
-/// A place as it was printed: in schema 1, its construct has a sentinel, and `inside @app.c:7` behind it where its own line is not
+/// A place as it was printed: in schema 1, its construct has a sentinel, and `inside @app.c:7` after it where its own line is not
 /// known.
 #[derive(Deserialize)]
 struct PrintedPlace {
@@ -177,7 +177,7 @@ impl Place {
         }
     }
 
-    /// The serial code between two regions; `None` at the program's begin and end.
+    /// The serial code between two regions; `None` at the program's start and end.
     pub(crate) fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
         let name = |place: &Place| place.source().unwrap_or_else(|| place.without_function());
         let construct = match (after, before) {
@@ -283,7 +283,7 @@ impl Place {
         }
     }
 
-    /// The file without its folders, and the line; `None` where that is not the construct's own line.
+    /// The file without its directories, and the line; `None` where that is not the construct's own line.
     pub(crate) fn source(&self) -> Option<String> {
         let is_own = !matches!(self.position, Some(Position::Inside | Position::Near));
         self.line_name().filter(|_| is_own)

@@ -89,7 +89,7 @@ pub(crate) struct ExternalSums {
     pub(crate) object: Within<u64>,
 }
 
-/// A function's own processor time.
+/// A function's own CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SerialTimes {
     /// While no parallel region was open.
@@ -136,13 +136,13 @@ pub(crate) struct Sums {
     pub(crate) regions: ByPlace<RegionSums>,
     /// Weights of who caused waits.
     pub(crate) blame: ByCause<Weight>,
-    /// The same by function, as far as who caused them was sampled. Of [`Cause::NarrowTeam`], processor time in the region.
+    /// The same by function, as far as who caused them was sampled. Of [`Cause::NarrowTeam`], CPU time in the region.
     pub(crate) functions: BTreeMap<(Cause, PlaceId), BTreeMap<FunctionNumber, f64>>,
-    /// Processor time in serial code.
+    /// CPU time in serial code.
     pub(crate) serial_functions: BTreeMap<Between, ByFunction>,
-    /// Processor time of each function itself.
+    /// CPU time of each function itself.
     pub(crate) serial_times: BTreeMap<FunctionNumber, SerialTimes>,
-    /// Processor time of flushes and lock tests, by the function that makes them.
+    /// CPU time of flushes and lock tests, by the function that makes them.
     pub(crate) spins: BTreeMap<(FunctionNumber, RuntimeActivity), u64>,
     /// A sample was taken.
     pub(crate) has_samples: bool,
@@ -212,8 +212,8 @@ impl Sums {
         self.blocked.len() >= MAX_BLOCKS
     }
 
-    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here. Gives the same of all
-    /// places.
+    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here.
+    /// Gives the same of all places.
     pub(crate) fn append<'k>(
         &mut self,
         more: Sums,

@@ -39,9 +39,11 @@ pub struct Stats {
     pub answers: Answers,
     /// The part of the run that was analysed; `None` if the whole run was analysed.
     pub analysed: Option<Analysed>,
-    /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
+    /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where
+    /// it was switched.
     pub phases: Vec<PhaseStats>,
-    /// The tree of the ranges that the program named by NVTX, ITT, Kokkos Tools, OpenACC or rocTX: each before those inside, the longest first.
+    /// The tree of the ranges that the program named by NVTX, ITT, Kokkos Tools, OpenACC or rocTX: each before those
+    /// inside, the longest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<RangeStats>,
     /// The time steps; `None` where no range repeats.

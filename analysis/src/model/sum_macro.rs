@@ -10,7 +10,7 @@
 /// }
 /// ```
 ///
-/// The fields behind `then` are made of the sums when these are complete.
+/// The fields after `then` are made of the sums when these are complete.
 macro_rules! sums {
     (
         $(#[$meta:meta])*

@@ -1,5 +1,5 @@
-//! Devices and counters over time, on average in each bin. How many kernels ran at once; the values of the timeline's counters, such
-//! as the memory in use on a device.
+//! Devices and counters over time, on average in each bin. How many kernels ran at once; the values of the timeline's
+//! counters, such as the memory in use on a device.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ impl Levels {
 pub struct Level {
     /// Its process.
     pub process: String,
-    /// Its name, behind the unit, as in `in use on device 0`.
+    /// Its name, after the unit, as in `in use on device 0`.
     pub name: String,
     /// The things that it counts, as in `bytes`.
     pub unit: &'static str,

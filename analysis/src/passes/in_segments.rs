@@ -35,7 +35,8 @@ impl<'a> Run<'a> {
         Run { segments, ..self }
     }
 
-    /// The collectors of the process, added up over its segments, and the report. `None` where there are none, or they do not fit.
+    /// The collectors of the process, added up over its segments, and the report. `None` where there are none, or
+    /// they do not fit.
     pub(super) fn of_segments<C: Continues + Send>(
         &self,
         manner: Manner,

@@ -67,7 +67,7 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Takes in the results of the processes behind these.
+    /// Takes in the results of the processes after these.
     pub(super) fn merge(&mut self, next: Merged) {
         self.reports.extend(next.reports);
         self.sums.merge(next.sums);

@@ -103,8 +103,8 @@ impl Stats {
         Ok((stats, report))
     }
 
-    /// The numbers of the part of a trace before `end` raw ticks, from sums alone: what changes would gain is not replayed. Reads no
-    /// more than that part.
+    /// The numbers of the part of a trace before `end` raw ticks, from sums alone: what changes would gain is not
+    /// replayed. Reads no more than that part.
     pub fn of_beginning(reader: &Reader, end: u64) -> Stats {
         let window = Some((Ns::MIN, reader.clock().ns(end)));
         let options = Options { window, ..Options::default() };
@@ -388,7 +388,7 @@ type Phase = (String, u64, Windows);
 
 impl<'a> Run<'a> {
     fn of(inputs: &[Input<'a>], options: &'a Options) -> Run<'a> {
-        // Where processes are read side by side, processors are busy with those.
+        // Where processes are read side by side, CPUs are busy with those.
         let is_alone = inputs.len() == 1;
         let threads = parallel::threads();
         let mut members: Vec<Member<'a>> = inputs
@@ -431,7 +431,7 @@ impl<'a> Run<'a> {
                 window: options.window.filter(|_| options.phase.is_none()),
                 ..Manner::default()
             },
-            // On two processors one decodes, and the other does the rest.
+            // On two CPUs one decodes, and the other does the rest.
             sink_threads: match threads {
                 3.. if is_alone => threads - 1,
                 _ => 0,

@@ -14,7 +14,7 @@ use crate::model::stats::Analysed;
 
 /// Events from one checkpoint to the next, at most: a fraction of a second to read.
 const MAX_CHECKPOINT_DISTANCE: u64 = 1 << 19;
-/// Checkpoints of a shorter trace, about: enough to divide it among as many processors.
+/// Checkpoints of a shorter trace, about: enough to divide it among as many CPUs.
 const CHECKPOINTS: u64 = 32;
 /// Bytes of an event, at least, before it is packed.
 const EVENT_BYTES: u64 = 8;
@@ -28,7 +28,7 @@ pub struct Options {
     pub threads: Option<NonZero<u32>>,
     /// Only the time from the first to before the second, in nanoseconds since the timeline's start.
     pub window: Option<(Ns, Ns)>,
-    /// Only the time from the begin of the first of these steps to the end of the second; they count from 1.
+    /// Only the time from the start of the first of these steps to the end of the second; they count from 1.
     pub steps: Option<(u64, u64)>,
     /// Only the time in which a thread of any process was in the phase of this name.
     pub phase: Option<String>,

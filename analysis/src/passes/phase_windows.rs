@@ -68,7 +68,7 @@ impl Run<'_> {
     }
 }
 
-/// The time from the begin of a step to the end of another.
+/// The time from the start of a step to the end of another.
 fn window_of_steps((first, last): (u64, u64), phases: &Phases, ranges: &Ranges) -> Result<Windows, NoAnswer> {
     let (_, instances) = Steps::choose(ranges, phases.instances()).ok_or(NoAnswer::Steps { count: 0 })?;
     let at = |number: u64| {

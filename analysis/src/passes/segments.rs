@@ -14,7 +14,8 @@ pub(crate) trait Continues: Sink {
     fn complete(&mut self);
 }
 
-/// The name, category and code address of a region, which no two share. Names alone do not tell those apart that are near one line.
+/// The name, category and code address of a region, which no two share. Names alone do not tell those apart that are
+/// near one line.
 pub(crate) type RegionKey = (String, Category, Option<String>);
 
 /// The numbers of the regions `more` of a later segment among the `own` ones: that of the same region, or else the next.

@@ -313,8 +313,8 @@ impl Schedule {
         }
     }
 
-    /// When the last of the threads is done, which begin at these times. `pinned`: what the first threads begin with, a strand and
-    /// whether it is a copy.
+    /// When the last of the threads is done, which begin at these times. `pinned`: what the first threads begin with,
+    /// a strand and whether it is a copy.
     fn run(&mut self, phase: &Phase, begins: &mut [u64], pinned: impl Iterator<Item = (u32, bool)>) -> u64 {
         self.instances.clear();
         self.ready.clear();

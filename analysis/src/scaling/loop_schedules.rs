@@ -1,8 +1,9 @@
 //! The time of loops with other schedule clauses.
 //!
-//! The iterations of a loop are known in pieces: chunks, or each thread's block of a static loop. Within a piece, work is taken to be
-//! spread evenly. So the time that threads take with another clause is that of the same iterations, divided as OpenMP 6.0, section
-//! 13.6.3, has it. An execution counts where the loop is all that the team does between two barriers.
+//! The iterations of a loop are known in pieces: chunks, or each thread's block of a static loop. Within a piece,
+//! work is taken to be spread evenly. So the time that threads take with another clause is that of the same
+//! iterations, divided as OpenMP 6.0, section 13.6.3, has it. An execution counts where the loop is all that the team
+//! does between two barriers.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -41,8 +42,8 @@ impl fmt::Display for Clause {
     }
 }
 
-/// The clauses that are tried. Where several save as much, the first of them is named: what needs no order of the threads, and the larger
-/// chunks, keep more of the memory's locality.
+/// The clauses that are tried. Where several save as much, the first of them is named: what needs no order of the
+/// threads, and the larger chunks, keep more of the memory's locality.
 const CLAUSES: [Clause; 16] = [
     Clause::Static,
     Clause::Dynamic(4096),
@@ -62,8 +63,8 @@ const CLAUSES: [Clause; 16] = [
     Clause::StaticChunks(1),
 ];
 
-/// Where chunks are parts of the pieces that are known, there should be so many for each thread: what is not known within a piece matters
-/// less then.
+/// Where chunks are parts of the pieces that are known, there should be so many for each thread: what is not known
+/// within a piece matters less then.
 const MIN_PARTS: u64 = 16;
 
 /// More chunks for each thread are not handed out one by one: threads are done at nearly the same time.

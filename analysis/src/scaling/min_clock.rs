@@ -6,8 +6,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The times of threads, as a tournament: each node has the earlier of two. Of equal times, that of the lower thread is first.
 #[derive(Debug, Default)]
 pub(crate) struct Earliest {
-    /// Times with their threads. Node `n` lies above `2n` and `2n + 1`; the first is unused, the second is above all. The second half
-    /// are the threads, as many as the next power of two: those beyond the last are [`NEVER`].
+    /// Times with their threads. Node `n` lies above `2n` and `2n + 1`; the first is unused, the second is above all.
+    /// The second half are the threads, as many as the next power of two: those beyond the last are [`NEVER`].
     nodes: Vec<(u64, u32)>,
 }
 

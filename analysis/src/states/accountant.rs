@@ -46,8 +46,8 @@ pub struct ProcessAccount {
 
 /// Accounts for the threads of one process, and gives their states.
 ///
-/// The states' times by cause add up to [`Answers::accounting`]. Exceptions are what no thread did (`serial`, `narrow_team`, pauses
-/// of the recording) and events that make no sense.
+/// The states' times by cause add up to [`Answers::accounting`]. Exceptions are what no thread did (`serial`,
+/// `narrow_team`, pauses of the recording) and events that make no sense.
 #[derive(Debug)]
 pub struct Accountant(Collector<0>);
 

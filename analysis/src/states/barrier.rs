@@ -93,8 +93,8 @@ impl Barrier {
         }
     }
 
-    /// The place of work before the barrier that is done at `place`. GCC's static loops are not seen: if that is the `region` itself,
-    /// the barrier tells one loop of it from the others.
+    /// The place of work before the barrier that is done at `place`. GCC's static loops are not seen: if that is the
+    /// `region` itself, the barrier tells one loop of it from the others.
     pub(crate) fn place_before(&self, place: PlaceId, region: PlaceId, shows_loops: bool) -> PlaceId {
         self.place.filter(|_| !shows_loops && place == region).unwrap_or(place)
     }

@@ -4,7 +4,7 @@
 //! blame of a cause at a place = what its functions kept others waiting + what nobody was sampled in
 //! ```
 //!
-//! A sample's processor time, times the threads that waited at that moment, is what its function kept others waiting. That is a
+//! A sample's CPU time, times the threads that waited at that moment, is what its function kept others waiting. That is a
 //! statistical number beside an exact one, so functions never have more than the whole.
 
 use std::cmp::Reverse;
@@ -31,10 +31,10 @@ pub(crate) struct Functions {
     pub(crate) has_samples: bool,
     #[serde(with = "map_as_pairs")]
     of: BTreeMap<(Cause, Place, FunctionName), u64>,
-    /// Processor time of each by itself.
+    /// CPU time of each by itself.
     #[serde(with = "map_as_pairs")]
     pub(crate) times: BTreeMap<FunctionName, SerialTimes>,
-    /// Processor time of flushes, or else of lock tests, by the function that makes them.
+    /// CPU time of flushes, or else of lock tests, by the function that makes them.
     #[serde(with = "map_as_pairs")]
     pub(crate) spins: BTreeMap<(FunctionName, bool), u64>,
 }
@@ -86,7 +86,7 @@ fn limit(
     limited
 }
 
-/// Processor time by function, as a part of `whole`.
+/// CPU time by function, as a part of `whole`.
 pub(crate) fn within(whole: u64, times: ByFunction, names: &[FunctionName]) -> BTreeMap<FunctionName, u64> {
     let times = times.into_iter();
     let weights = times.map(|(function, ns)| (function, ns as f64));

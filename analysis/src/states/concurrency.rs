@@ -1,7 +1,7 @@
 //! How many threads were busy when, and what the others had nothing to do for.
 //!
-//! Changes come nearly in the order of time: a worker that is woken late belongs to its team since the region's begin. So they are
-//! kept until nothing earlier can come.
+//! Changes come nearly in the order of time: a worker that is woken late belongs to its team since the region's
+//! start. So they are kept until nothing earlier can come.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -70,18 +70,18 @@ pub(crate) type Between = (Option<u32>, Option<u32>);
 pub(crate) struct Activity {
     waiting: BinaryHeap<Reverse<(Ns, Change)>>,
     now: Ns,
-    /// Below zero between the end and the begin of what took no time.
+    /// Below zero between the end and the start of what took no time.
     busy: i64,
     /// The most that were busy at one time.
     pub(crate) most: u64,
     open: Vec<u32>,
-    /// Regions that took no time: their ends come before their begins.
+    /// Regions that took no time: their ends come before their starts.
     closed: Vec<u32>,
     last: Option<u32>,
     /// The calls of MPI that threads are in, the newest last, and those of no time, which end before they begin.
     in_calls: Vec<u32>,
     returned: Vec<u32>,
-    /// Pauses that have begun. Of one that took no time, the end comes before the begin.
+    /// Pauses that have begun. Of one that took no time, the end comes before the start.
     pauses: i32,
     current: Span,
     /// Serial code, by the regions around it.
@@ -183,7 +183,7 @@ impl Activity {
                 let closed = self.closed.iter().position(|closed| *closed == region);
                 if self.open.is_empty() {
                     self.end_serial(Some(region));
-                    // Of a window, regions behind it take no time, and serial code still lies before them.
+                    // Of a window, regions after it take no time, and serial code still lies before them.
                     if closed.is_some() {
                         self.last = Some(region);
                     }
@@ -217,7 +217,7 @@ impl Activity {
         }
     }
 
-    /// Returns one that begins behind the region `last`.
+    /// Returns one that begins after the region `last`.
     pub(crate) fn behind(self, last: Option<u32>) -> Activity {
         Activity { last, ..self }
     }

@@ -245,7 +245,7 @@ pub(crate) struct Threads<const S: usize> {
     /// What the complete tasks of the taskgroups left that are open, and how many there were.
     groups: FastMap<GroupId, Left<S>>,
     groups_begun: GroupId,
-    /// How often the last parallel region has ended that was open. Behind that, nobody waits for what others did before.
+    /// How often the last parallel region has ended that was open. After that, nobody waits for what others did before.
     epoch: u64,
     gaps: Gaps,
     activity: Activity,
@@ -274,7 +274,7 @@ pub(crate) struct Finished<const S: usize> {
     /// The longest chain.
     pub(crate) path: u64,
     pub(crate) path_by_place: FastMap<u32, u64>,
-    /// Its processor time by function, as far as there are samples.
+    /// Its CPU time by function, as far as there are samples.
     pub(crate) path_by_function: ByFunction,
     /// The longest chain's steps, for those who draw it.
     pub(crate) steps: Vec<Step>,
@@ -334,8 +334,8 @@ impl<const S: usize> Threads<S> {
         self.is_inside = is_inside;
     }
 
-    /// Begins the time that is analysed: regions that are open lie in it, and mutexes that are held. Who had another one before is no
-    /// matter.
+    /// Begins the time that is analysed: regions that are open lie in it, and mutexes that are held. Who had another
+    /// one before is no matter.
     pub(crate) fn window_begins(&mut self) {
         for lock in self.locks.values_mut() {
             if lock.holder.is_none() {
@@ -523,7 +523,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A wait for tasks begins, which goes on behind each task that interrupts it.
+    /// A wait for tasks begins, which goes on after each task that interrupts it.
     pub(crate) fn count_taskwait(&mut self) {
         self.sums.taskwaits += u64::from(self.is_inside);
     }

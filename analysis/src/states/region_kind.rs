@@ -12,7 +12,7 @@ use crate::model::cause::Cause;
 pub(crate) enum Kind {
     /// A parallel or teams region, on the thread that encounters it.
     Parallel,
-    /// From a region's begin to a member's implicit task.
+    /// From a region's start to a member's implicit task.
     WakeUp,
     /// A member's implicit task.
     Member,

@@ -1,7 +1,7 @@
 //! Samples: which functions the waits of others are due to, and which the longest chain of work consists of.
 //!
-//! The threads that a sample's thread keeps waiting are those of the moment when it was taken. Its function may be known only when
-//! its region ends. So what it weighs is noted, and counts once the function is named.
+//! The threads that a sample's thread keeps waiting are those of the moment when it was taken. Its function may be
+//! known only when its region ends. So what it weighs is noted, and counts once the function is named.
 
 use omptrace_timeline::model::RuntimeActivity;
 
@@ -17,7 +17,7 @@ const MAX_HELD: usize = 64;
 struct Taken {
     /// What others waited for, where, and for how long all together.
     charges: Vec<(Cause, PlaceId, f64)>,
-    /// The processor time that it represents.
+    /// The CPU time that it represents.
     weight_ns: u64,
     /// The stretch of serial code that it was taken in.
     serial: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Samples {
     next: u32,
     /// The functions of samples on chains, as far as they are known.
     names: FastMap<u32, FunctionNumber>,
-    /// The stretch of serial code, the region before it, and the processor time in it.
+    /// The stretch of serial code, the region before it, and the CPU time in it.
     stretch: u64,
     after: Option<PlaceId>,
     serial: BTreeMap<FunctionNumber, u64>,
@@ -78,7 +78,7 @@ impl Samples {
 }
 
 impl<const S: usize> Threads<S> {
-    /// A sample of a thread was taken, which represents this much processor time.
+    /// A sample of a thread was taken, which represents this much CPU time.
     pub(super) fn sampled(&mut self, location: usize, weight_ns: u64) {
         let Some(Some(lane)) = self.lanes.get(location).copied() else {
             return;

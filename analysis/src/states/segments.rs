@@ -1,7 +1,8 @@
 //! The threads in a segment of the process, which begins and ends between two parallel regions.
 //!
-//! Only the initial thread goes on there, in serial code that has just begun. All chains of work and all predicted times meet in that
-//! thread's. So what comes behind depends on nothing before, and lengths, times and sums of segments add up.
+//! Only the initial thread goes on there, in serial code that has just begun. All chains of work and all predicted
+//! times meet in that thread's. So what comes after depends on nothing before, and lengths, times and sums of
+//! segments add up.
 
 use super::*;
 

@@ -42,8 +42,8 @@ impl<const S: usize> Threads<S> {
         self.graphs.is_some()
     }
 
-    /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside that has several
-    /// threads.
+    /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside
+    /// that has several threads.
     fn graph(&mut self, lane: usize) -> Option<InGraph<'_>> {
         let graphs = self.graphs.as_mut()?;
         let of_thread = &mut self.all[lane];

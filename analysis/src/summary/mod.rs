@@ -253,8 +253,8 @@ impl NewSummary {
         Ok(NewSummary { head, body, checkpoints: of_process.checkpoints, stats })
     }
 
-    /// Writes it into the trace, with checkpoints. Where there is no room for all of it, what is known of the process alone is left
-    /// out.
+    /// Writes it into the trace, with checkpoints. Where there is no room for all of it, what is known of the process
+    /// alone is left out.
     ///
     /// # Errors
     /// The trace has none then.
@@ -423,7 +423,7 @@ impl Body {
 }
 
 /// Whether a trace's times would be the same, but for a constant, on a timeline that begins earlier: nothing comes before the
-/// session's start. `earliest` is the begin of the first operation of a device.
+/// session's start. `earliest` is the start of the first operation of a device.
 fn is_movable(reader: &Reader, earliest: Ns) -> bool {
     let begins_after = |stream| {
         let first = reader.events(stream).next();
@@ -432,7 +432,7 @@ fn is_movable(reader: &Reader, earliest: Ns) -> bool {
     earliest > 0 && reader.streams().iter().all(begins_after)
 }
 
-/// Finds the begin of the first operation of a device.
+/// Finds the start of the first operation of a device.
 #[derive(Debug)]
 pub(crate) struct Earliest(pub(crate) Ns);
 

@@ -28,7 +28,7 @@ const MAX_BLOCKING: usize = 3;
 const BAR: u32 = 20;
 
 impl Cause {
-    /// Words behind `24 % lost`.
+    /// Words after `24 % lost`.
     fn lost_how(self) -> &'static str {
         match self {
             Cause::Useful => "in useful work",

@@ -95,13 +95,13 @@ impl Line {
         Line::default().and(tint, text)
     }
 
-    /// With this behind it.
+    /// With this after it.
     pub fn and(mut self, tint: Tint, text: impl AsRef<str>) -> Line {
         self.0.push(Part { tint, text: printable(text.as_ref()).into_owned(), address: None });
         self
     }
 
-    /// With this behind it, from which terminals open a page.
+    /// With this after it, from which terminals open a page.
     pub(crate) fn and_link(mut self, tint: Tint, text: impl AsRef<str>, address: &str) -> Line {
         let address = Some(printable(address).into_owned());
         self.0.push(Part { tint, text: printable(text.as_ref()).into_owned(), address });
@@ -204,7 +204,7 @@ fn wrapped(words: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Text of at most `width` columns: what is too long loses its middle, since begin and end tell names apart.
+/// Text of at most `width` columns: what is too long loses its middle, since start and end tell names apart.
 pub fn shortened(text: &str, width: usize) -> String {
     let length = letters(text);
     if length <= width {

@@ -318,7 +318,7 @@ fn escape_word(escaped: &mut String, word: &str, is_first: bool) {
             '|' | '<' | '*' | '`' | '[' | '\\' | '&' | '~' => true,
             // Between two of them, some hosts read mathematics.
             '$' => !word[index..].starts_with("$omp"),
-            // At the begin of a line.
+            // At the start of a line.
             '#' | '>' | '+' | '-' | '=' | ':' => is_first && index == 0,
             _ => false,
         };

@@ -27,7 +27,8 @@ pub(crate) enum Change {
     Nothing,
     /// At barriers whose last member comes from the place, the members' work since the last barrier is spread evenly.
     Balanced,
-    /// At barriers in which a task at the place was run, tasks are spread evenly, but none is waited for less than for the last member.
+    /// At barriers in which a task at the place was run, tasks are spread evenly, but none is waited for less than
+    /// for the last member.
     TasksBalanced,
     /// Members go on at once at barriers inside regions whose last member comes from the place.
     Nowait,
@@ -317,8 +318,8 @@ impl<const S: usize> Stamp<S> {
         cost
     }
 
-    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `spread` says, and not later
-    /// than without it.
+    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `spread` says,
+    /// and not later than without it.
     pub(crate) fn leave_barrier(
         &mut self,
         time: Ns,
@@ -393,7 +394,7 @@ impl<const S: usize> Unwaited<S> {
     }
 }
 
-/// The number, or 0 where it is below that: without a branch, which processors without a 64-bit maximum would take one by one.
+/// The number, or 0 where it is below that: without a branch, which CPUs without a 64-bit maximum would take one by one.
 fn above_zero(ns: Ns) -> Ns {
     ns & !(ns >> (Ns::BITS - 1))
 }

@@ -1,4 +1,4 @@
-//! Runs to compare: traces, folders of a run's traces, and answers that `stats --json` printed.
+//! Runs to compare: traces, directories of a run's traces, and answers that `stats --json` printed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) ->
     runs.into_iter().collect()
 }
 
-/// Refuses options among the runs behind `--`.
+/// Refuses options among the runs after `--`.
 ///
 /// # Errors
 /// One looks like an option, and is no file.
@@ -67,7 +67,7 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
     Ok(run)
 }
 
-/// The text of a file that holds JSON: its first letter is that of an object. Traces begin otherwise, and folders are read as
+/// The text of a file that holds JSON: its first letter is that of an object. Traces begin otherwise, and directories are read as
 /// traces are. A pipe, as of `<(omptrace stats --json --all app.omptrace)`, can be read only once.
 ///
 /// # Errors

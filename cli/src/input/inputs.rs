@@ -1,4 +1,4 @@
-//! Inputs: traces, and folders of them.
+//! Inputs: traces, and directories of them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,17 +10,17 @@ use crate::output::failure::{Failure, Result};
 use crate::system::fd_limit;
 use crate::system::folders::files_in;
 
-/// The traces that the inputs name: a file is one, a folder means every file `*.omptrace` in it, by name. Pipes and devices in
+/// The traces that the inputs name: a file is one, a directory means every file `*.omptrace` in it, by name. Pipes and devices in
 /// it are none: nobody named them, and they may have no end.
 ///
 /// # Errors
-/// A folder cannot be read, or has no trace.
+/// A directory cannot be read, or has no trace.
 pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let is_trace = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "omptrace");
     let mut traces = Vec::new();
     for input in inputs {
         if input.is_dir() {
-            // `files_in` finds nothing in a folder that cannot be read.
+            // `files_in` finds nothing in a directory that cannot be read.
             fs::read_dir(input).map_err(|error| {
                 Failure::because(format!("cannot read the directory {}", input.display()), &error)
             })?;

@@ -12,7 +12,7 @@ const MAX_TRACES: usize = 1 << 10;
 /// The facts of a process by which launches are told apart.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// The folder of the `record` that started it, which no other has.
+    /// The directory of the `record` that started it, which no other has.
     registry: Option<String>,
     /// Where its ids count: the boot, or else the host, and the namespace.
     ids_of: (String, u64),
@@ -69,7 +69,7 @@ impl Facts {
     }
 }
 
-/// The launches that these traces are of, in the order of their begins: the numbers of the traces of each. All are taken for one
+/// The launches that these traces are of, in the order of their starts: the numbers of the traces of each. All are taken for one
 /// where that is not known.
 pub(crate) fn of(readers: &[&Reader]) -> Vec<Vec<usize>> {
     let facts: Option<Vec<Facts>> = readers.iter().map(|reader| Facts::of(reader)).collect();

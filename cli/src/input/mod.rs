@@ -1,9 +1,9 @@
 //! What commands read.
 //!
 //! ```text
-//! inputs            traces, and folders of them
+//! inputs            traces, and directories of them
 //! input_choice      their events, or the summaries that they bring along
-//! compared_runs     runs: traces, folders of a run's traces, answers in JSON
+//! compared_runs     runs: traces, directories of a run's traces, answers in JSON
 //! selection         the selected threads and the selected part of the time
 //! launches          which traces are of one launch of a program
 //! checkpoint_hint   a word on windows that take long to read

@@ -110,7 +110,7 @@ impl Roots {
 
         let mut candidates: Vec<PathBuf> = vec![path.to_owned()];
         candidates.extend(directories.iter().map(|directory| directory.join(path)));
-        // What comes behind the last `..`: its parts are names.
+        // What comes after the last `..`: its parts are names.
         let mut names: Vec<&std::ffi::OsStr> = Vec::new();
         for part in path.components() {
             match part {
@@ -253,7 +253,7 @@ mod tests {
     fn elsewhere_a_checksum_shows_that_a_source_is_the_programs() {
         let folder = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(folder.path()).unwrap();
-        // Folders for temporary files may have a hidden name.
+        // Directories for temporary files may have a hidden name.
         let is_hidden_itself = is_hidden(&top);
         for directory in ["here", "there/.git"] {
             fs::create_dir_all(top.join(directory)).unwrap();

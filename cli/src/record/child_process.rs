@@ -63,8 +63,9 @@ impl Now {
 
 /// Runs the program and waits for its end.
 ///
-/// While it runs, TERM, HUP, USR1 and USR2 are forwarded to it; batch systems announce the end of a job by one of these. INT and QUIT come from the terminal, which sends them to the program
-/// as well: here they are only survived. A signal that is ignored stays ignored, in the program too (`nohup`).
+/// While it runs, TERM, HUP, USR1 and USR2 are forwarded to it; batch systems announce the end of a job by one of
+/// these. INT and QUIT come from the terminal, which sends them to the program as well: here they are only survived.
+/// A signal that is ignored stays ignored, in the program too (`nohup`).
 ///
 /// When the program has ended, nothing but QUIT ends this process: its traces and its status are not to be lost.
 ///
@@ -110,7 +111,7 @@ pub(crate) fn interrupt_group() {
     unsafe { libc::kill(0, libc::SIGINT) };
 }
 
-/// The processor time that this program has taken, in nanoseconds.
+/// The CPU time that this program has taken, in nanoseconds.
 pub(crate) fn processor_ns() -> u64 {
     nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
 }

@@ -56,8 +56,8 @@ impl Words {
         self.name_one_of(USER_CHANGERS)
     }
 
-    /// The likely reason why programs were not reached, and what to do about it. `needs_preload`: they are reached by `LD_PRELOAD`
-    /// alone.
+    /// The likely reason why programs were not reached, and what to do about it. `needs_preload`: they are reached by
+    /// `LD_PRELOAD` alone.
     pub(crate) fn obstacle(&self, needs_preload: bool) -> Option<(&'static str, &'static str)> {
         if self.name_one_of(ROOT_CHANGERS) {
             return Some((
@@ -80,7 +80,7 @@ impl Words {
         None
     }
 
-    /// Each word with the one behind it.
+    /// Each word with the one after it.
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let behind = self.0.iter().skip(1).map(String::as_str).chain([""]);
         self.0.iter().map(String::as_str).zip(behind)

@@ -1,5 +1,5 @@
-//! The energy that the machine used while a program ran. The kernel's powercap framework shows it, where Intel's and AMD's processors
-//! count it and the user may read it. It is that of all programs, and the processor estimates it.
+//! The energy that the machine used while a program ran. The kernel's powercap framework shows it, where Intel's and
+//! AMD's processors count it and the user may read it. It is that of all programs, and the processor estimates it.
 //!
 //! Source: Linux, `Documentation/power/powercap/powercap.rst`.
 
@@ -21,7 +21,7 @@ pub(crate) const POWERCAP: &str = "/sys/class/powercap";
 const PERIOD: Duration = Duration::from_secs(1);
 /// The most readings of a zone. Of more, every second one is dropped, and the next come half as often.
 const MAX_READINGS: usize = 1024;
-/// Processors have some zones. Stops a folder that another program made.
+/// CPUs have some zones. Stops a directory that another program made.
 const MAX_ZONES: usize = 64;
 
 /// What `record` would read of the machine's energy.
@@ -105,7 +105,7 @@ struct Zones {
 /// A part of the machine.
 struct Zone {
     file: PathBuf,
-    /// The counter begins anew behind this.
+    /// The counter begins anew after this.
     range: u64,
     last: u64,
     total: u64,
@@ -247,7 +247,7 @@ mod tests {
         let root = root.path();
         let none = Readable::at(&root.join("none"));
         assert!(none.line().ends_with("contains no counters, as on most virtual machines"));
-        // Who may read everything, as root may, cannot read a folder.
+        // Who may read everything, as root may, cannot read a directory.
         fs::create_dir_all(root.join("intel-rapl:0/energy_uj")).expect("a folder");
         fs::write(root.join("intel-rapl:0/name"), "package-0").expect("a file");
         let refused = Readable::at(root).line();

@@ -72,7 +72,7 @@ fn installed() -> Result<PathBuf> {
         .and_then(fs::canonicalize)
         .map_err(|error| Failure::because("cannot determine the path of omptrace itself", &error))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
-    // Packages for Linux distributions have it in a folder of its own, as no library to link with.
+    // Packages for Linux distributions have it in a directory of its own, as no library to link with.
     let places = ["", "../lib", "../lib/omptrace"].map(|place| folder.join(place).join(LIBRARY));
     places
         .iter()
@@ -91,7 +91,7 @@ fn installed() -> Result<PathBuf> {
 /// The tracer's own variables for these options.
 ///
 /// # Errors
-/// A folder does not exist.
+/// A directory does not exist.
 pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     let mut variables = Variables::new();
     for (setting, value) in &options.settings.0 {
@@ -112,7 +112,7 @@ pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     Ok(variables)
 }
 
-/// The absolute path of the folder that a setting names.
+/// The absolute path of the directory that a setting names.
 fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
     let option = setting.option.map_or(setting.variable, |option| option.long);
     let given = format!("--{option} {}", path.display());
@@ -123,8 +123,9 @@ fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
     Ok(found.into_os_string())
 }
 
-/// The output's pattern as an absolute path: a program may go to another directory before OpenMP starts. Its directory is made where it
-/// is not there, up to the first part that each process has for itself, which the tracer makes.
+/// The output's pattern as an absolute path: a program may go to another directory before OpenMP starts. Its
+/// directory is made where it is not there, up to the first part that each process has for itself, which the tracer
+/// makes.
 fn output(output: &Path) -> Result<OsString> {
     let names_a_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
     let output = if names_a_folder { output.join(usual_name()) } else { output.to_owned() };
@@ -140,7 +141,7 @@ fn output(output: &Path) -> Result<OsString> {
     absolute_pattern(&output)
 }
 
-/// The pattern below the current folder, whose own percent signs are no pattern's.
+/// The pattern below the current directory, whose own percent signs are no pattern's.
 pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
     if pattern.is_absolute() {
         return Ok(pattern.as_os_str().to_owned());

@@ -1,7 +1,7 @@
 //! The traces of all ranks of a job each of which a `record` of its own runs: that of rank 0 speaks for all.
 //!
-//! The others complete their traces at the same time. What tells their traces from those of other runs in the same directory is when they
-//! began, and that each rank has one.
+//! The others complete their traces at the same time. What tells their traces from those of other runs in the same
+//! directory is when they began, and that each rank has one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,8 +24,8 @@ const SKEW_NS: u64 = 1_000_000_000;
 /// The same of the time of a file, which a file server gives.
 const FILE_SKEW: Duration = Duration::from_secs(600);
 
-/// The traces of all ranks, in the order of ranks, once they are complete. `None` where they are not in the directory of `own`, are not
-/// complete in time, or where a rank has several.
+/// The traces of all ranks, in the order of ranks, once they are complete. `None` where they are not in the directory
+/// of `own`, are not complete in time, or where a rank has several.
 pub(crate) fn of_all_ranks(own: &[PathBuf], rank: LaunchedRank, started: Now) -> Option<Vec<PathBuf>> {
     let folder = own.first()?.parent()?;
     let until = Instant::now() + PATIENCE;
@@ -38,7 +38,8 @@ pub(crate) fn of_all_ranks(own: &[PathBuf], rank: LaunchedRank, started: Now) ->
     }
 }
 
-/// Whether a file was written last so long before that it is no trace of this run: there may be very many, and none is opened for that.
+/// Whether a file was written last so long before that it is no trace of this run: there may be very many, and none
+/// is opened for that.
 fn is_old(path: &Path, started: Now) -> bool {
     let Ok(written) = fs::metadata(path).and_then(|metadata| metadata.modified()) else { return false };
     let earliest = Duration::from_nanos(started.realtime_ns).saturating_sub(FILE_SKEW);

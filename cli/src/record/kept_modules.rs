@@ -2,7 +2,7 @@
 //! its end, and some files have no name at all.
 //!
 //! The tracer sends each as a descriptor through a socket in the registry. To have a file open is not always harmless: it keeps
-//! a file system from being unmounted, and a folder on NFS from being removed. So only files of local file systems stay open
+//! a file system from being unmounted, and a directory on NFS from being removed. So only files of local file systems stay open
 //! that were mounted before the program began. Of others, a copy is kept.
 //!
 //! All unsafe code of the receiving is here.

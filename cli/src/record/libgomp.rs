@@ -1,7 +1,9 @@
-//! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools interface.
+//! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools
+//! interface.
 //!
-//! LLVM's runtime is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
-//! miss programs with DT_RPATH and those with a renamed libgomp. It would hide other libraries of the program.
+//! LLVM's runtime is preloaded by its absolute path. A directory with a `libgomp.so.1` that is LLVM's, on
+//! `LD_LIBRARY_PATH`, would miss programs with DT_RPATH and those with a renamed libgomp. It would hide other
+//! libraries of the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -128,7 +130,7 @@ const ADAPTER: &str = "libomptgomp.so";
 /// The library that gives libgomp the tools interface: beside the tracer's.
 ///
 /// # Errors
-/// It is not there, or not made for this processor.
+/// It is not there, or not made for this CPU.
 pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     if !processor::THIS.observes_libgomp() {
         return Err(

@@ -53,7 +53,7 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
         return Vec::new();
     };
     let places = i32::try_from(processors.places.len()).unwrap_or(i32::MAX);
-    // Without a list of places, libgomp has none, and LLVM's runtime has one of all processors.
+    // Without a list of places, libgomp has none, and LLVM's runtime has one of all CPUs.
     let places = (libgomp.num_places > 0).then_some(places);
     let threads = processors.max_threads.filter(|_| !may_set_threads);
     [

@@ -1,7 +1,7 @@
 //! The libraries that see calls of MPI: which of them are preloaded.
 //!
-//! Programs ask which functions of MPI there are, and call those that they find. So a library of ours is preloaded only where the MPI
-//! library in use has all that it exports:
+//! Programs ask which functions of MPI there are, and call those that they find. So a library of ours is preloaded
+//! only where the MPI library in use has all that it exports:
 //!
 //! | library | exports | preloaded where |
 //! | --- | --- | --- |

@@ -1,7 +1,7 @@
 //! What `record` itself has seen of the process that it started, by the clock of that process's trace.
 //!
 //! Both may read different clocks by one name: a time namespace moves `CLOCK_MONOTONIC_RAW` (time_namespaces(7)). An end by one
-//! clock beside a begin by the other would make a run of a second one of days. So the two are compared first.
+//! clock beside a start by the other would make a run of a second one of days. So the two are compared first.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
     pub(crate) energy: Vec<Energy>,
 }
 
-/// The begin of a trace, by its own clocks, in nanoseconds; and when its process started.
+/// The start of a trace, by its own clocks, in nanoseconds; and when its process started.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     raw_ns: u64,
@@ -55,8 +55,9 @@ impl Seen {
 
 /// How far the trace's clock is ahead of ours; `None` where that is not known.
 ///
-/// All processes have the wall clock in common: what lies between both clocks there is the same as here, if the clocks are the same.
-/// Somebody may set the wall clock meanwhile. So nothing counts by which tracing began before the process did, or after its end.
+/// All processes have the wall clock in common: what lies between both clocks there is the same as here, if the
+/// clocks are the same. Somebody may set the wall clock meanwhile. So nothing counts by which tracing began before
+/// the process did, or after its end.
 fn ahead(begin: Begin, ran: &Ran) -> Option<i64> {
     /// Between two readings, and by what the wall clock is corrected meanwhile.
     const SAME_NS: i64 = 5_000_000;

@@ -1,11 +1,11 @@
-//! Libraries that another user cannot load. A program may run as one, by `sudo` or `setpriv`. It comes to no folder that is closed
-//! to others, as a home folder mostly is.
+//! Libraries that another user cannot load. A program may run as one, by `sudo` or `setpriv`. It comes to no
+//! directory that is closed to others, as a home directory mostly is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What of the way to `library` others cannot pass, or read: a folder, or the library itself.
+/// What of the way to `library` others cannot pass, or read: a directory, or the library itself.
 pub(crate) fn closed_part(library: &Path) -> Option<PathBuf> {
     let is_closed = |path: &&Path| {
         let Ok(found) = fs::metadata(path) else {

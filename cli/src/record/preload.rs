@@ -1,18 +1,19 @@
 //! `LD_PRELOAD` that no program is harmed by which cannot take the libraries.
 //!
-//! Every program that a recorded one starts inherits the variable. So it names the libraries by way of a folder with
-//! `$LIB`, for which each loader puts the name of its own folders. glibc's loader of this machine comes to the libraries.
-//! That of another machine, which an emulator runs, and of 32-bit programs comes to an empty library, as it complains of one
-//! that is missing. musl's takes `$LIB` as it is, finds nothing, and goes on; it would end the program over a library made for
-//! glibc.
+//! Every program that a recorded one starts inherits the variable. So it names the libraries by way of a directory
+//! with `$LIB`, for which each loader puts the name of its own directories. glibc's loader of this machine comes to
+//! the libraries. That of another machine, which an emulator runs, and of 32-bit programs comes to an empty library,
+//! as it complains of one that is missing. musl's takes `$LIB` as it is, finds nothing, and goes on; it would end the
+//! program over a library made for glibc.
 //!
-//! A program may run as another user, who cannot read a library in a closed folder. Of such a library there is a copy.
+//! A program may run as another user, who cannot read a library in a closed directory. Of such a library there is a
+//! copy.
 //!
-//! In another root directory that lacks them, glibc's loader would say for each program that they cannot be preloaded. Where the command
-//! shows that, nothing is.
+//! In another root directory that lacks them, glibc's loader would say for each program that they cannot be
+//! preloaded. Where the command shows that, nothing is.
 //!
-//! `LD_PRELOAD` separates by spaces and colons, and has no way to quote them. The folder is reached by links, so what lies
-//! in a folder with one of them in its name can be preloaded, too.
+//! `LD_PRELOAD` separates by spaces and colons, and has no way to quote them. The directory is reached by links, so
+//! what lies in a directory with one of them in its name can be preloaded, too.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -31,7 +32,7 @@ use crate::record::libgomp::Decision;
 use crate::record::permissions::closed_part;
 use crate::system::processor;
 
-/// Libraries to preload. The folder goes away with this value.
+/// Libraries to preload. The directory goes away with this value.
 #[derive(Debug)]
 pub(crate) struct Preload {
     folder: TempDir,
@@ -39,8 +40,8 @@ pub(crate) struct Preload {
     names: Vec<OsString>,
 }
 
-/// The libraries to preload. In front, the tracer looks for runtimes that look for no tool. Behind a runtime in libgomp's
-/// place, it cares for what libgomp does all the same, and the runtime ends before it. Behind either, it notes libraries
+/// The libraries to preload. In front, the tracer looks for runtimes that look for no tool. After a runtime in libgomp's
+/// place, it cares for what libgomp does all the same, and the runtime ends before it. After either, it notes libraries
 /// that are loaded apart.
 pub(crate) fn libraries<'a>(
     decision: &'a Decision,
@@ -57,7 +58,7 @@ pub(crate) fn libraries<'a>(
     }
 }
 
-/// A library as `LD_PRELOAD` names it without a folder of ours.
+/// A library as `LD_PRELOAD` names it without a directory of ours.
 ///
 /// # Errors
 /// It cannot.
@@ -122,7 +123,7 @@ const OF_OTHERS: &[(&str, Machine)] = &[
 ];
 
 impl Preload {
-    /// Makes the folder.
+    /// Makes the directory.
     ///
     /// # Errors
     /// There is no place for it.
@@ -161,7 +162,7 @@ impl Preload {
         paths.find(|path| path.file_name() == library.file_name())
     }
 
-    /// The programs have ended that are waited for. Where others run on that have the variable, the folder stays.
+    /// The programs have ended that are waited for. Where others run on that have the variable, the directory stays.
     pub(crate) fn end(self) {
         if is_in_use(self.folder.path()) {
             let _stays: PathBuf = self.folder.keep();
@@ -177,7 +178,7 @@ pub(crate) fn is_in_root(libraries: &[&Path], root: &Path) -> bool {
     id(&inside(&place)) == id(&place) && libraries.iter().all(|library| inside(library).exists())
 }
 
-/// A folder for temporary files that `LD_PRELOAD` can name.
+/// A directory for temporary files that `LD_PRELOAD` can name.
 fn place() -> PathBuf {
     let usual = env::temp_dir();
     if can_be_preloaded(usual.as_os_str()) { usual } else { PathBuf::from("/tmp") }
@@ -203,7 +204,7 @@ fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     let is_taken = |number: usize, lib: &str| libs[..number].iter().any(|(before, _)| *before == lib);
     let mut places: Vec<_> =
         libs.iter().enumerate().filter(|(number, (lib, _))| !is_taken(*number, lib)).collect();
-    // A link to the folder: a library finds others beside itself. `lib` comes last, as it is part of other names.
+    // A link to the directory: a library finds others beside itself. `lib` comes last, as it is part of other names.
     places.sort_by_key(|(_, (lib, _))| std::cmp::Reverse(lib.len()));
     for (_, (lib, other)) in places {
         let place = root.join(lib);
@@ -233,7 +234,7 @@ fn copy_for_all(library: &Path, root: &Path, file: &Path) -> io::Result<()> {
     fs::hard_link(copy, file)
 }
 
-/// The values of [`LIB32`] that 32-bit loaders have here: `lib` is a 64-bit loader's where `lib64` is no folder of its own.
+/// The values of [`LIB32`] that 32-bit loaders have here: `lib` is a 64-bit loader's where `lib64` is no directory of its own.
 fn lib32() -> impl Iterator<Item = &'static str> {
     let lib64 = fs::symlink_metadata("/usr/lib64");
     let has_lib64 = lib64.is_ok_and(|found| found.is_dir());
@@ -273,7 +274,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     put(3, 2);
     put(number.into(), 2);
     put(1, 4);
-    // No entry, segments behind the header, no sections.
+    // No entry, segments after the header, no sections.
     for value in [0, header, 0] {
         put(value, word);
     }
@@ -309,7 +310,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     bytes
 }
 
-/// Whether a process has the folder in the environment that it was started with, as far as that may be read.
+/// Whether a process has the directory in the environment that it was started with, as far as that may be read.
 fn is_in_use(folder: &Path) -> bool {
     let wanted = folder.as_os_str().as_encoded_bytes();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

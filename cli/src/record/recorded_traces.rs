@@ -1,4 +1,4 @@
-//! How `record` learns of every trace that a run wrote: each session of the tracer leaves a note in a folder.
+//! How `record` learns of every trace that a run wrote: each session of the tracer leaves a note in a directory.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::output::failure::{Failure, Result};
 use crate::output::temp_files;
 
-/// The folder of notes, which goes away with this value.
+/// The directory of notes, which goes away with this value.
 #[derive(Debug)]
 pub(crate) struct Registry {
     folder: TempDir,
@@ -40,16 +40,16 @@ pub(crate) struct Notes {
     /// Libraries that what is preloaded does not reach, each once: the targets of links named `PID.deepbind.N` and
     /// `PID.dlmopen.N`.
     pub(crate) apart: BTreeSet<Apart>,
-    /// The program has removed the folder.
+    /// The program has removed the directory.
     pub(crate) is_gone: bool,
-    /// Why notes may be missing here that are in the folder.
+    /// Why notes may be missing here that are in the directory.
     pub(crate) unread: Option<io::Error>,
 }
 
 /// A library that a process loaded so that it does not see what is preloaded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Apart {
-    /// Its path, or its name where the program gave no folder.
+    /// Its path, or its name where the program gave no directory.
     pub(crate) library: PathBuf,
     /// How it was loaded.
     pub(crate) how: &'static str,
@@ -61,11 +61,11 @@ const FAILED: &str = "failed";
 /// How a program loads a library that sees its own symbols first.
 pub(crate) const DEEPBIND: &str = "dlopen with RTLD_DEEPBIND";
 
-/// The begins of the notes of libraries apart, before a number; what the program did.
+/// The starts of the notes of libraries apart, before a number; what the program did.
 const APART: &[(&str, &str)] = &[("deepbind.", DEEPBIND), ("dlmopen.", "dlmopen")];
 
 impl Registry {
-    /// Makes the folder, which only this user can read.
+    /// Makes the directory, which only this user can read.
     ///
     /// # Errors
     /// The place for temporary files does not take one.
@@ -130,7 +130,7 @@ impl Registry {
     }
 }
 
-/// The traces of all sessions that are noted in a folder by now.
+/// The traces of all sessions that are noted in a directory by now.
 pub(crate) fn traces_in(registry: &Path) -> Vec<PathBuf> {
     let notes = fs::read_dir(registry).into_iter().flatten().flatten();
     let trace = |note: fs::DirEntry| {

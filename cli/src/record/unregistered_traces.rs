@@ -1,8 +1,8 @@
-//! Traces of a run that left no note: the process ran as another user, or saw other folders for temporary files.
+//! Traces of a run that left no note: the process ran as another user, or saw other directories for temporary files.
 //!
-//! Each trace has the variables of its process, and among them the run's registry, which no other run has. Many runs may write traces
-//! into the same folder at the same time, as one `record` for each rank of a job. So of files whose names no trace of the run can
-//! have, nothing is asked, and of the others only what they begin with.
+//! Each trace has the variables of its process, and among them the run's registry, which no other run has. Many runs
+//! may write traces into the same directory at the same time, as one `record` for each rank of a job. So of files
+//! whose names no trace of the run can have, nothing is asked, and of the others only what they begin with.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use omptrace_trace_format::{OpenError, Reader, first_metadata};
 
 use crate::record::recorded_traces::Session;
 
-/// The files in the folder of the output.
+/// The files in the directory of the output.
 #[derive(Debug, Default)]
 pub(crate) struct Unnoted {
     /// Traces of the run.
@@ -27,7 +27,8 @@ pub(crate) struct Unnoted {
     pub(crate) unseen: Option<(PathBuf, io::Error)>,
 }
 
-/// Clocks of file systems may be behind ours, by more where [`behind`] shows it; files that are older than this are none of the run.
+/// Clocks of file systems may be behind ours, by more where [`behind`] shows it; files that are older than this are
+/// none of the run.
 const MAX_SKEW: Duration = Duration::from_secs(60);
 
 /// The most files that are looked at: an output may lie where much else is written.
@@ -98,7 +99,8 @@ impl Unnoted {
     }
 }
 
-/// How far the clock that gives files their times is behind ours: it may be a server's, and ours one that is made up (faketime(1)).
+/// How far the clock that gives files their times is behind ours: it may be a server's, and ours one that is made up
+/// (faketime(1)).
 fn behind(folder: &Path) -> Option<Duration> {
     let now = SystemTime::now();
     // Has no name, or loses it at once.
@@ -112,7 +114,7 @@ fn is_of_run(reader: &Reader, registry: &Path) -> bool {
     noted_in.is_some_and(|folder| *folder == registry.to_string_lossy())
 }
 
-/// The folders that the pattern of one matches.
+/// The directories that the pattern of one matches.
 fn folders(pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
@@ -158,7 +160,7 @@ fn literals(pattern: &OsStr) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// Whether the name may come of the pattern: it has the pieces, one behind the other. A name that was taken has a number before
+/// Whether the name may come of the pattern: it has the pieces, one after the other. A name that was taken has a number before
 /// its extension.
 fn may_be(name: &OsStr, pattern: &OsStr) -> bool {
     let pieces = literals(pattern);

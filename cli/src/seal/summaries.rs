@@ -119,8 +119,8 @@ enum Found {
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
-/// Like [`add`], of a trace that nobody waits for longer than `patience`, if there is one: then the answer is that of the first part
-/// of it. Who presses Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
+/// Like [`add`], of a trace that nobody waits for longer than `patience`, if there is one: then the answer is that of
+/// the first part of it. Who presses Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
 pub(crate) fn add_in_time(
     trace: &Path,
     patience: Option<Duration>,
@@ -194,8 +194,8 @@ fn note_lack(trace: &Path, why: NoSummary, is_talkative: bool, too_large: &mut V
     }
 }
 
-/// Analyses all of a trace, if that takes no longer than until `until`. Of a trace with more than `first` bytes of events, the part
-/// that has so many comes before.
+/// Analyses all of a trace, if that takes no longer than until `until`. Of a trace with more than `first` bytes of
+/// events, the part that has so many comes before.
 fn analyse_in_time(reader: &Reader, first: u64, until: Option<Instant>, mut give: impl FnMut(Found)) {
     let all = reader.summary().event_bytes;
     let begun = Instant::now();

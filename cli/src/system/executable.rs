@@ -79,7 +79,7 @@ impl Program {
             if !names_one && !may_launch {
                 continue;
             }
-            // A word without a folder may name a program by chance: `./run.sh test`.
+            // A word without a directory may name a program by chance: `./run.sh test`.
             let found = Program::find(word, loader);
             let may_matter = |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
             programs.extend(found.filter(|program| names_one || may_matter(program)));

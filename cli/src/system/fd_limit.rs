@@ -18,7 +18,7 @@ impl Limit {
         limit().map(|limit| limit.rlim_cur)
     }
 
-    /// Whether as many threads as there are processors may have this many each.
+    /// Whether as many threads as there are CPUs may have this many each.
     pub(crate) fn is_enough_for(each: usize) -> bool {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let wanted = threads.saturating_mul(each) as u64;

@@ -1,11 +1,11 @@
-//! Files of folders.
+//! Files of directories.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The files of a folder whose name passes, in order of name. A folder that cannot be read has none.
+/// The files of a directory whose name passes, in order of name. A directory that cannot be read has none.
 pub(crate) fn files_in(folder: &Path, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .into_iter()

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Bytes that this user can still write below `folder`.
 ///
 /// # Errors
-/// The folder is not there, or its file system does not say.
+/// The directory is not there, or its file system does not say.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let path = CString::new(folder.as_os_str().as_bytes())?;
     let mut room = MaybeUninit::<libc::statvfs>::zeroed();

@@ -20,7 +20,7 @@ pub(crate) fn all(loader: &Loader) -> Vec<PathBuf> {
     each_file_once(found)
 }
 
-/// The libraries of this machine with such names, in the loader's folders and in those where vendors install runtimes.
+/// The libraries of this machine with such names, in the loader's directories and in those where vendors install runtimes.
 pub(crate) fn libraries(loader: &Loader, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut found = loader.libraries(&passes);
     for folder in vendor_folders() {
@@ -42,13 +42,13 @@ pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
         .find(|path| can_stand_in_for_libgomp(path))
 }
 
-/// Folders of compilers that the loader does not know, the newest release of each first.
+/// Directories of compilers that the loader does not know, the newest release of each first.
 fn vendor_folders() -> Vec<PathBuf> {
     let folders = RUNTIMES.iter().flat_map(|runtime| runtime.folders);
     folders.flat_map(releases).collect()
 }
 
-/// The folders `ROOT/PREFIX*/INSIDE` that exist, highest number first.
+/// The directories `ROOT/PREFIX*/INSIDE` that exist, highest number first.
 fn releases(folder: &InstallFolder) -> Vec<PathBuf> {
     let InstallFolder { prefix, inside, .. } = *folder;
     let root = folder.root.replace("%m", env::consts::ARCH);
@@ -61,7 +61,7 @@ fn releases(folder: &InstallFolder) -> Vec<PathBuf> {
     releases.into_iter().map(|release| release.join(inside)).filter(|folder| folder.is_dir()).collect()
 }
 
-/// The numbers in a folder's name, so that `llvm-9` comes before `llvm-14`.
+/// The numbers in a directory's name, so that `llvm-9` comes before `llvm-14`.
 fn numbers(path: &Path) -> Vec<u64> {
     path.file_name()
         .unwrap_or_default()

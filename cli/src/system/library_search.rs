@@ -1,6 +1,6 @@
 //! Where the dynamic loader finds the libraries of a program (`ld.so(8)`), found out without running it.
 //!
-//! Some of the loader's rules are left out: `LD_PRELOAD`, the folders of hardware capabilities, and libraries that the
+//! Some of the loader's rules are left out: `LD_PRELOAD`, the directories of hardware capabilities, and libraries that the
 //! program loads while it runs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +20,7 @@ pub(crate) struct Needed {
     pub(crate) path: Option<PathBuf>,
 }
 
-/// The folders and the cache that the loader searches.
+/// The directories and the cache that the loader searches.
 #[derive(Debug)]
 pub(crate) struct Loader {
     /// `LD_LIBRARY_PATH`.
@@ -29,7 +29,7 @@ pub(crate) struct Loader {
     cache: BTreeMap<String, Vec<PathBuf>>,
 }
 
-/// Folders that are searched last.
+/// Directories that are searched last.
 fn default_folders() -> impl Iterator<Item = PathBuf> {
     let of = |lib: &str| ["/", "/usr"].map(|prefix| Path::new(prefix).join(lib));
     processor::THIS.lib.iter().flat_map(move |lib| of(lib))
@@ -103,7 +103,7 @@ impl Loader {
         each_file_once(found)
     }
 
-    /// `LD_LIBRARY_PATH`, then the default folders.
+    /// `LD_LIBRARY_PATH`, then the default directories.
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.variable.iter().cloned().chain(default_folders())
     }

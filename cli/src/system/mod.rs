@@ -1,7 +1,7 @@
 //! This machine, and the files of programs and libraries on it. Nothing is run but `probe`.
 //!
 //! ```text
-//! folders              files of folders
+//! directories              files of directories
 //! elf                  what is read of ELF files; symbol_versions: functions that one file calls and another has
 //! executable           a program: found as the shell does, what it needs
 //! library_search       libraries: found as the dynamic loader does
@@ -9,7 +9,7 @@
 //! python_packages      runtimes and a copy of the UI that an interpreter's packages bring along
 //! offloading           devices, and libraries that offload to them
 //! probe                the callbacks that a runtime grants: asked in a process of its own
-//! processor            the processor: names of its folders, and what is not recorded there
+//! CPU            the CPU: names of its directories, and what is not recorded there
 //! recording_clock      the clock that events are recorded by, and what an event costs
 //! fd_limit, free_space descriptors that may be open, room on a disk
 //! ```

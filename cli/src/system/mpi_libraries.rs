@@ -10,7 +10,7 @@ use crate::system::elf;
 use crate::system::executable::name_of;
 use crate::system::library_search::Loader;
 
-/// Programs that start the processes of MPI jobs, by the begin of their names.
+/// Programs that start the processes of MPI jobs, by the start of their names.
 const LAUNCHERS: [&str; 11] =
     ["mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "ibrun", "poe", "palsrun"];
 
@@ -92,7 +92,8 @@ fn family(path: &Path) -> &'static str {
     }
 }
 
-/// Whether it is an MPI library. Names differ (`libmpich.so.12`, `libmpi_cray.so.12`); those of its parts, such as Fortran's, are alike.
+/// Whether it is an MPI library. Names differ (`libmpich.so.12`, `libmpi_cray.so.12`); those of its parts, such as
+/// Fortran's, are alike.
 pub(crate) fn is_mpi_library(path: &Path) -> bool {
     name_of(path).starts_with("libmpi") && elf::defines(path, &["PMPI_Init"])
 }

@@ -51,7 +51,7 @@ struct Library {
 const OBSERVED: &str = "no device records: operations are shown as the host observed them";
 const BY_RUNTIME: &str = "device records from an offloading library that supports them";
 const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the runtime provides none";
-/// Where NVIDIA's installer puts CUPTI, beside the loader's folders.
+/// Where NVIDIA's installer puts CUPTI, beside the loader's directories.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
 const ASKED: &str = "can provide device records; whether it does is known only when a program offloads (Intel's library refuses)";
 
@@ -206,7 +206,7 @@ fn nvidias(root: &Path) -> Vec<String> {
     folders.into_iter().filter_map(model).collect()
 }
 
-/// The nodes of AMD's driver that are no host's processors.
+/// The nodes of AMD's driver that are no host's CPUs.
 fn amds(root: &Path) -> Vec<String> {
     let nodes = files_in(&root.join("sys/class/kfd/kfd/topology/nodes"), |_| true);
     let name = |node: PathBuf| {

@@ -56,7 +56,7 @@ pub(crate) fn can_stand_in_for_libgomp(path: &Path) -> bool {
 }
 
 /// Whether a program contains a runtime that looks for a tool at its start. Such a runtime finds the empty tool that it
-/// brings along, since what is preloaded comes behind the program's own.
+/// brings along, since what is preloaded comes after the program's own.
 pub(crate) fn finds_its_own_tool(program: &Path) -> bool {
     let defines = |names: &[&str]| elf::defines(program, names);
     let is_tr2 = defines(&["ompt_tool", "ompt_initialize"]) && !defines(&["ompt_start_tool"]);

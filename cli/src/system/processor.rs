@@ -1,17 +1,17 @@
-//! The processor that this program is built for: what its loader's folders are called, and what is not recorded there.
+//! The CPU that this program is built for: what its loader's directories are called, and what is not recorded there.
 
 use std::env;
 
 use object::elf::{self, Machine};
 
-/// A processor.
+/// A CPU.
 #[derive(Debug)]
 pub(crate) struct Processor {
     /// As ELF files have it.
     pub(crate) machine: Machine,
     /// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
     pub(crate) lib: &'static [&'static str],
-    /// Whether the libraries have the code that depends on the processor.
+    /// Whether the libraries have the code that depends on the CPU.
     is_complete: bool,
 }
 
@@ -41,7 +41,7 @@ impl Processor {
         self.is_complete
     }
 
-    /// What cannot be recorded on this processor, in a line; `None` where all can.
+    /// What cannot be recorded on this CPU, in a line; `None` where all can.
     pub(crate) fn limits(&self) -> Option<String> {
         (!self.is_complete).then(|| {
             format!(

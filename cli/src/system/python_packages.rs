@@ -61,7 +61,7 @@ fn prefixes(program: &Program) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `lib` itself, and the folders of packages there that have libraries: `mkl/lib`, `paddle/libs`, `ctranslate2.libs`.
+/// `lib` itself, and the directories of packages there that have libraries: `mkl/lib`, `paddle/libs`, `ctranslate2.libs`.
 fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     const LIBRARIES: [&str; 4] = ["", "lib", "libs", ".libs"];
 
@@ -72,7 +72,7 @@ fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     [vec![lib], inside].concat()
 }
 
-/// The folders of packages below `lib`, one for each version of Python.
+/// The directories of packages below `lib`, one for each version of Python.
 fn package_folders(lib: &Path) -> Vec<PathBuf> {
     // Debian's name, beside everybody else's.
     const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];

@@ -11,7 +11,7 @@ const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clock
 /// The clock of the traces that are recorded here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RecordingClock {
-    /// The tracer's clock: `tsc`, `cntvct`, `rdtime`, `mftb`, or `monotonic` where the processor's counter cannot be trusted.
+    /// The tracer's clock: `tsc`, `cntvct`, `rdtime`, `mftb`, or `monotonic` where the CPU's counter cannot be trusted.
     pub(crate) kind: String,
     /// How far apart two times are at least, if they are not the same, in nanoseconds; left out where a nanosecond is more.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -17,8 +17,8 @@ use crate::output::failure::{Failure, Result};
 const START: &str =
     "start the program with `omptrace record`, or with the variables that `omptrace env` prints";
 
-/// The traces that `target` names, in order. It is a process, which has children, or a trace, or a folder of traces. `None` means
-/// all traced programs that can be seen.
+/// The traces that `target` names, in order. It is a process, which has children, or a trace, or a directory of
+/// traces. `None` means all traced programs that can be seen.
 ///
 /// # Errors
 /// There are none, or the target is not there.
@@ -92,7 +92,7 @@ fn with_children(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The second field behind the name in `/proc/PID/stat`.
+/// The second field after the name in `/proc/PID/stat`.
 fn parent_of(pid: u32) -> Option<u32> {
     liveness::stat(&format!("/proc/{pid}"))?.get(1)?.parse().ok()
 }
@@ -105,7 +105,7 @@ fn mapped_traces(pid: u32) -> std::io::Result<BTreeSet<PathBuf>> {
     let root = PathBuf::from(format!("/proc/{pid}/root"));
     let traces = files.into_iter().filter_map(|file| {
         let path = Path::new(OsStr::from_bytes(file));
-        // The process may see other folders than we do.
+        // The process may see other directories than we do.
         let seen_there = || Some(root.join(path.strip_prefix("/").ok()?));
         trace_of(path).or_else(|| trace_of(&seen_there()?))
     });

@@ -1,4 +1,4 @@
-//! The screen's loop: looks, keys, and how much of a processor both may take.
+//! The screen's loop: looks, keys, and how much of a CPU both may take.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::record::child_process::processor_ns;
 /// The shortest time from one look to the next: ten in a second.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
 const MAX_PERIOD: Duration = Duration::from_secs(5);
-/// The share of a processor that looks take.
+/// The share of a CPU that looks take.
 const SHARE: f64 = 0.01;
 /// Events that a look interprets.
 const MAX_EVENTS: usize = 5000;
@@ -106,7 +106,7 @@ impl<'s> Session<'s> {
             self.look = Some(look);
         }
         self.draw(terminal)?;
-        // A look is followed by a pause a hundred times as long as the processor time that it took.
+        // A look is followed by a pause a hundred times as long as the CPU time that it took.
         let cost = processor_ns().saturating_sub(begun);
         let period = Duration::from_nanos((cost as f64 / SHARE) as u64);
         self.view.period = period.clamp(MIN_PERIOD, MAX_PERIOD);

@@ -36,7 +36,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Begins to look for traces that are noted in the folder `registry`.
+    /// Begins to look for traces that are noted in the directory `registry`.
     ///
     /// # Errors
     /// The program would use the terminal too, or there is none.

@@ -1,7 +1,7 @@
 //! `omptrace top`: a running program, watched from outside.
 //!
 //! ```text
-//! find: PID, folder, nothing --> traces --watch--> looks --text, screen--> the user
+//! find: PID, directory, nothing --> traces --watch--> looks --text, screen--> the user
 //! ```
 
 mod find;

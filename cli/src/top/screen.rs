@@ -33,7 +33,7 @@ const HEAD: u16 = 3;
 const TREE: u16 = 7;
 /// Letters of a thread's name.
 const NAME: usize = 18;
-/// Letters behind a thread's bar.
+/// Letters after a thread's bar.
 const BEHIND_BAR: usize = 30;
 
 /// The order of regions.

@@ -116,7 +116,7 @@ pub(super) fn bar(accounting: &Accounting, rest: u64, letters: usize) -> Vec<(ch
     bar
 }
 
-/// Behind a thread's bar: the share of useful time, and the cause that it loses most to.
+/// After a thread's bar: the share of useful time, and the cause that it loses most to.
 pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
     let accounting = &thread.accounting;
     let whole = accounting.total().saturating_add(thread.rest_ns).max(1);

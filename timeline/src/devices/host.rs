@@ -214,7 +214,7 @@ impl Asked {
 /// The host's view of an operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
-    /// When the host had it behind it.
+    /// When the host had it after it.
     pub(crate) end: Ns,
     /// Its label then: later the address may mean something else.
     pub(crate) label: Arc<Label>,
@@ -239,7 +239,7 @@ impl HostOperations {
         self.0.add(id, asked)?.without_record()
     }
 
-    /// The host has the operation behind it.
+    /// The host has the operation after it.
     pub(crate) fn ended(&mut self, operation: HostOperation, observed: Observed) {
         if let Some(asked) = self.0.by_id.get_mut(&operation.host_op_id) {
             asked.operation = operation;

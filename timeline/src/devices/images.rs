@@ -29,7 +29,7 @@ impl Images {
         }
     }
 
-    /// A part of an image; behind the last, its functions are known.
+    /// A part of an image; after the last, its functions are known.
     pub(crate) fn part(&mut self, e: &DeviceImage<'_>) {
         let key = (e.device_num, e.module_id);
         let Some((len, bytes)) = self.parts.get_mut(&key) else {

@@ -48,7 +48,7 @@ use sum::Sum;
 pub struct DeviceReport {
     /// Pieces of work that the device has records of.
     pub records: u64,
-    /// Pieces of work of which only the host's begin and end are known.
+    /// Pieces of work of which only the host's start and end are known.
     pub host_observed: u64,
     /// The operations that the device should have given records of, for it was traced.
     pub without_record: u64,
@@ -90,7 +90,8 @@ pub(crate) struct Devices {
     /// From when to when recording was paused, in order.
     pauses: Vec<(Ns, Ns)>,
     images: Images,
-    /// Names of kernels by the code address of their construct, and by the name in their record; valid until a module comes or goes.
+    /// Names of kernels by the code address of their construct, and by the name in their record; valid until a module
+    /// comes or goes.
     kernels: FastMap<(u64, Option<Arc<str>>), Arc<Label>>,
     data_ops: BTreeMap<(u32, u64), Arc<Label>>,
 }

@@ -1,6 +1,6 @@
 //! A device's tracks: one per kind of work, more where pieces of work overlap.
 //!
-//! Records come in the order of delivery. A queue holds some back and passes them on in the order of their begins. Each gets the
+//! Records come in the order of delivery. A queue holds some back and passes them on in the order of their starts. Each gets the
 //! first lane that is free.
 
 use std::cmp::Reverse;
@@ -105,8 +105,8 @@ impl Ord for Waiting {
 }
 
 impl Queue {
-    /// A queue called `name` for work of this kind, and for work that the host observed or the device recorded. `rate` is the name
-    /// of the counter of its bytes per second, if it has one.
+    /// A queue called `name` for work of this kind, and for work that the host observed or the device recorded.
+    /// `rate` is the name of the counter of its bytes per second, if it has one.
     pub(crate) fn new(
         (kind, host_observed): (QueueKind, bool),
         device_num: i32,

@@ -26,8 +26,8 @@ pub(crate) struct Survey {
 #[derive(Debug, Default)]
 struct Surveyed {
     is_traced: bool,
-    /// CUPTI traced it. Allocations out of memory that the runtime has had before have no records. Records name target regions where
-    /// the runtime reports no operations.
+    /// CUPTI traced it. Allocations out of memory that the runtime has had before have no records. Records name
+    /// target regions where the runtime reports no operations.
     by_cupti: bool,
     clock: Option<(DeviceClockMap, DeviceClockReport)>,
 }

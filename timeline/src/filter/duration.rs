@@ -7,10 +7,10 @@ use crate::filter::kept::KeptArguments;
 use crate::model::{Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants};
 
 /// Passes on what takes long enough, and instants. How long something takes is known at its end. Till it is old enough,
-/// its begin is kept back, and so is what happened inside since.
+/// its start is kept back, and so is what happened inside since.
 pub(super) struct MinDuration {
     min_ns: u64,
-    /// The items that each location keeps back, in order; the first is a begin.
+    /// The items that each location keeps back, in order; the first is a start.
     kept: Vec<VecDeque<Kept>>,
 }
 
@@ -34,7 +34,7 @@ impl MinDuration {
         MinDuration { min_ns, kept: Vec::new() }
     }
 
-    /// Passes on what is old enough at `time`, with the instants behind it.
+    /// Passes on what is old enough at `time`, with the instants after it.
     fn release(&mut self, location: LocationId, time: Ns, out: &mut dyn Sink) {
         let kept = &mut self.kept[location.0 as usize];
         while let Some(first) = kept.front() {

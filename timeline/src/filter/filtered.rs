@@ -1,4 +1,4 @@
-//! Filters, and sinks behind them.
+//! Filters, and sinks after them.
 
 use std::fmt;
 use std::io;

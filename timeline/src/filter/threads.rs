@@ -47,7 +47,7 @@ pub fn threads(reader: &Reader) -> Vec<ThreadName> {
 /// Passes on the threads of choice, and all other tracks.
 pub(super) struct Threads {
     wanted: Vec<String>,
-    /// The number of each location behind this filter, if it is passed on.
+    /// The number of each location after this filter, if it is passed on.
     locations: Vec<Option<LocationId>>,
     next: u32,
     /// Threads of the process so far.

@@ -7,8 +7,8 @@
 //! critical path  |--main--|---worker 1----|--main--|
 //! ```
 //!
-//! An arrow leads from where one thread's interval ends to where another thread's interval begins. Both ends are marks: a thread may
-//! be in no region, and an importer may take an instant before for the innermost one.
+//! An arrow leads from where one thread's interval ends to where another thread's interval begins. Both ends are
+//! marks: a thread may be in no region, and an importer may take an instant before for the innermost one.
 
 use std::sync::Arc;
 
@@ -51,13 +51,13 @@ pub struct ExtraInterval {
 /// The number of the first arrow: a timeline has fewer links of its own.
 const FIRST_LINK: u64 = 1 << 36;
 
-/// Adds tracks to processes, behind the last of their other items.
+/// Adds tracks to processes, after the last of their other items.
 #[derive(Debug)]
 pub(super) struct ExtraTracks {
     tracks: Vec<ExtraTrack>,
-    /// The number of the next location behind this filter.
+    /// The number of the next location after this filter.
     next: u32,
-    /// That of the first location of the process, behind this filter.
+    /// That of the first location of the process, after this filter.
     first: u32,
     /// How many tracks were added: locations that come later have numbers that are as much higher.
     added: u32,

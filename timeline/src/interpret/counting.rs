@@ -1,4 +1,4 @@
-//! Counters of threads: what each thread counted from one reading to the next, and where it lost its processor meanwhile.
+//! Counters of threads: what each thread counted from one reading to the next, and where it lost its CPU meanwhile.
 //!
 //! A reading comes right before the event at which something begins or ends. So what was counted since the reading before
 //! belongs to the region that is innermost now.
@@ -18,7 +18,7 @@ pub(crate) struct Counting {
     names: Vec<String>,
     /// What each thread has counted that is not shown yet.
     gathered: FastMap<usize, Gathered>,
-    /// The places of the values that show when a thread lost its processor, where all are there.
+    /// The places of the values that show when a thread lost its CPU, where all are there.
     switches: Option<Switches>,
     /// The newest reading of each thread.
     newest: FastMap<usize, (Ns, Vec<u64>)>,
@@ -114,7 +114,7 @@ impl Switches {
         })
     }
 
-    /// What the thread has lost to others in `ns`, in which it counted `values`. `None` also where it gave its processor away
+    /// What the thread has lost to others in `ns`, in which it counted `values`. `None` also where it gave its CPU away
     /// by itself, too: which time was which is not known.
     fn preempted(self, ns: Ns, values: &[u64]) -> Option<Preempted> {
         let value = |place: usize| values.get(place).copied().filter(|value| *value != UNKNOWN);
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(preempted(1000, [2, 2, 300]), lost(700, 2));
         // It slept, too.
         assert_eq!(preempted(1000, [2, 3, 300]), None);
-        // It kept its processor.
+        // It kept its CPU.
         assert_eq!(preempted(1000, [0, 0, 998]), None);
         assert_eq!(preempted(1000, [1, 1, 1001]), None);
         assert_eq!(preempted(1000, [1, 1, UNKNOWN]), None);

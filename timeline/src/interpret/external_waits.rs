@@ -1,7 +1,8 @@
 //! Waits for what is not OpenMP's, as threads wait for a pthread mutex.
 //!
-//! The tracer leaves out what the runtime waits for, as far as it knows the runtime's code by its module. A runtime that is linked into
-//! the program has none. But it waits where its own events say so, so nothing that begins there is the program's.
+//! The tracer leaves out what the runtime waits for, as far as it knows the runtime's code by its module. A runtime
+//! that is linked into the program has none. But it waits where its own events say so, so nothing that begins there
+//! is the program's.
 
 use omptrace_trace_format::field::WaitKind;
 

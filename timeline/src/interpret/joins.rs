@@ -1,8 +1,8 @@
 //! Regions of one thread that report their end and then wait for their tasks.
 //!
-//! LLVM ends the region of a team of one, then waits for its detached and offloaded tasks, and runs those that depend on them. OpenMP
-//! ends a region only when all its tasks are complete (OpenMP 5.2, 10.1), and so does the timeline. Until then the thread
-//! is in the barrier at the region's end.
+//! LLVM ends the region of a team of one, then waits for its detached and offloaded tasks, and runs those that depend
+//! on them. OpenMP ends a region only when all its tasks are complete (OpenMP 5.2, 10.1), and so does the timeline.
+//! Until then the thread is in the barrier at the region's end.
 
 use super::*;
 

@@ -538,7 +538,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.stage.item(&Item::Segment);
     }
 
-    /// What comes behind the segment is interpreted by others. Gives the same as [`Interpreter::finish`].
+    /// What comes after the segment is interpreted by others. Gives the same as [`Interpreter::finish`].
     pub(crate) fn end_segment(mut self) -> (u64, BTreeMap<i32, DeviceReport>) {
         self.counters.show(self.stage);
         (self.lost, BTreeMap::new())

@@ -186,7 +186,7 @@ impl Interpreter<'_, '_> {
         // Something within the call may have kept it open.
         self.end_mpi_wait(thread, time);
         let function = MpiFunction::new(e.function, e.class);
-        // The begin may be lost, or lie before the recording. At a checkpoint, nothing is known of waits.
+        // The start may be lost, or lie before the recording. At a checkpoint, nothing is known of waits.
         if let Some(innermost) = self.threads[thread].stack().last()
             && let construct @ Construct::MpiCall(of_begin) = innermost.construct
             && of_begin.with_known_waits(false) == function

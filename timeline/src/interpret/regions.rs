@@ -47,8 +47,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Whether the region is the runtime's. LLVM's forks one of a single thread, without a code address, for what each member of a
-    /// league executes (llvm-project #64894). It is the member's own task that executes it.
+    /// Whether the region is the runtime's. LLVM's forks one of a single thread, without a code address, for what
+    /// each member of a league executes (llvm-project #64894). It is the member's own task that executes it.
     fn is_body_of_league(&mut self, thread: usize, e: &ParallelBegin) -> bool {
         if !self.dialect.region_in_league || e.codeptr_ra != Address(0) || e.requested_parallelism != 1 {
             return false;
@@ -276,7 +276,7 @@ impl Interpreter<'_, '_> {
         self.close(thread, time, construct, e.task_data.0);
     }
 
-    /// A loop reports at its begin how it is scheduled, and at its end how many chunks and iterations the thread got.
+    /// A loop reports at its start how it is scheduled, and at its end how many chunks and iterations the thread got.
     #[inline(never)]
     pub(super) fn work(&mut self, thread: usize, time: Ns, e: &Work) {
         let construct = Construct::Work(e.work_type);

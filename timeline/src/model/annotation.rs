@@ -9,7 +9,7 @@ use crate::model::ids::{LocationId, Ns};
 pub struct Annotation {
     /// The thread that says it; for a range, the one that begins it.
     pub thread: LocationId,
-    /// When it says it; for a range, the begin.
+    /// When it says it; for a range, the start.
     pub time: Ns,
     /// The interface.
     pub source: AnnotationSource,

@@ -24,13 +24,13 @@ pub struct Process {
     pub command_line: Vec<String>,
     /// The program's exit status, where somebody waited for it.
     pub exit_status: Option<i32>,
-    /// The processors that it may run on; `None` where the trace does not say.
+    /// The CPUs that it may run on; `None` where the trace does not say.
     pub processors: Option<u32>,
     /// When the process lived.
     pub lifetime: Lifetime,
     /// The things that its runtime reports.
     pub reports: Reports,
-    /// The processor time that was asked for between two samples of a thread; 0 where none were.
+    /// The CPU time that was asked for between two samples of a thread; 0 where none were.
     pub sampling_period_ns: u64,
     /// The names of its threads' counters, in the order of their values.
     pub counters: Vec<String>,
@@ -140,7 +140,7 @@ pub enum LocationKind {
         /// The device's number.
         device_num: i32,
     },
-    /// Holds intervals: what a device did, one after the other. Flows may lead to the begin of the newest interval.
+    /// Holds intervals: what a device did, one after the other. Flows may lead to the start of the newest interval.
     DeviceQueue {
         /// The device's number; its location was defined before.
         device_num: i32,
@@ -176,12 +176,12 @@ pub struct Region {
 pub struct Source {
     /// The function, as the programmer wrote it.
     pub function: Option<String>,
-    /// The file, with its folder, and the line, from 1.
+    /// The file, with its directory, and the line, from 1.
     pub line: Option<(String, u32)>,
     /// How exact that is.
     pub position: Position,
-    /// The module and the address in its file, `app+0x1234`, where the line does not tell constructs apart: [`Position::Near`], and
-    /// the functions that GCC made of constructs where their lines are not known.
+    /// The module and the address in its file, `app+0x1234`, where the line does not tell constructs apart:
+    /// [`Position::Near`], and the functions that GCC made of constructs where their lines are not known.
     pub code: Option<String>,
 }
 
@@ -228,7 +228,7 @@ pub struct Counter {
     pub id: CounterId,
     /// The process that it belongs to.
     pub process: ProcessId,
-    /// Its name, behind its unit: threads `waiting at barriers`.
+    /// Its name, after its unit: threads `waiting at barriers`.
     pub name: String,
     /// The things that it counts: `threads`, `tasks`.
     pub unit: &'static str,

@@ -53,7 +53,7 @@ pub enum Item<'a> {
     Interval(Interval<'a>),
     /// One thing led to another.
     Link(Link),
-    /// What a thread spent its processor time for.
+    /// What a thread spent its CPU time for.
     Sample(Sample<'a>),
     /// What a thread counted since the time before.
     Counted(Counted<'a>),
@@ -61,7 +61,8 @@ pub enum Item<'a> {
     Annotation(&'a Annotation),
     /// Words to the reader about what is missing or was repaired in a process.
     Note(ProcessId, &'a str),
-    /// A segment of the process begins, which is not its first: see [`Segments`](crate::Segments). Who asked for segments gets it.
+    /// A segment of the process begins, which is not its first: see [`Segments`](crate::Segments). Who asked for
+    /// segments gets it.
     Segment,
     /// The process has no more events.
     Summary(ProcessId, &'a Summary),
@@ -83,7 +84,7 @@ pub struct Count {
 pub struct Counted<'a> {
     /// The thread, and the end of the time. The region is the innermost one then, before what begins or ends at that time.
     pub at: Point,
-    /// The begin of the time.
+    /// The start of the time.
     pub since: Ns,
     /// How far each of the process's counters went on; `u64::MAX` of one that did not count.
     pub values: &'a [u64],
@@ -230,10 +231,10 @@ pub fn argument<'a>(name: &'static str, value: Value<'a>) -> Argument<'a> {
     Argument { name, value }
 }
 
-/// Something on a track, from begin to end.
+/// Something on a track, from start to end.
 pub type Interval<'a> = KeptInterval<Arguments<'a>, &'a str, &'a Source>;
 
-/// Something on a track, from begin to end. `A` are its arguments, `T` is its name and `S` a place in the source, or they
+/// Something on a track, from start to end. `A` are its arguments, `T` is its name and `S` a place in the source, or they
 /// say where these are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeptInterval<A, T, S> {
@@ -345,7 +346,7 @@ impl Anchor {
 }
 
 /// The kind of a link from one place to another.
-// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
+// 32 bits, in which it is read: a byte that is stored and read as more stalls the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LinkKind {
@@ -359,7 +360,7 @@ pub enum LinkKind {
     TargetDataOp,
     /// A lock, critical, atomic or ordered region, from its release to the acquisition by a thread that waited.
     MutexRelease,
-    /// A parallel region, from its begin to that of another thread's implicit task.
+    /// A parallel region, from its start to that of another thread's implicit task.
     Fork,
     /// A parallel region, from the end of another thread's implicit task to its own.
     Join,
@@ -367,8 +368,8 @@ pub enum LinkKind {
     BarrierRelease,
     /// A taskwait, from the end of the last child that it waited for to its own.
     Taskwait,
-    /// A message of MPI, from the call that sends it to the one that it is received in. The ends are in different processes, so it is
-    /// no [`Item::Link`]: each is an [`Item::Mpi`] of its own.
+    /// A message of MPI, from the call that sends it to the one that it is received in. The ends are in different
+    /// processes, so it is no [`Item::Link`]: each is an [`Item::Mpi`] of its own.
     Message,
     /// The critical path, from where it leaves a thread to where it goes on with another one.
     CriticalPath,

@@ -1,21 +1,23 @@
 //! The neutral model between interpretation and formats: what a timeline consists of.
 //!
-//! Interpretation gives [`Item`]s to a [`Sink`], and a format is a `Sink`. Neither knows the other. The items keep these
-//! rules, so that no format needs a repair of its own:
+//! Interpretation gives [`Item`]s to a [`Sink`], and a format is a `Sink`. Neither knows the other. The items keep
+//! these rules, so that no format needs a repair of its own:
 //!
-//! * [`Item::Process`], [`Item::Location`], [`Item::Region`], [`Item::Counter`] and [`Item::Function`] come before the first
-//!   use of what they define; their ids count up from 0 without gaps.
-//! * On one location of kind [`LocationKind::Thread`], [`Item::Enter`], [`Item::Leave`] and [`Item::Instant`] come in the
-//!   order of their times. Each leave ends the newest enter that is still open. All are closed at the end.
+//! * [`Item::Process`], [`Item::Location`], [`Item::Region`], [`Item::Counter`] and [`Item::Function`] come before
+//!   the first use of what they define; their ids count up from 0 without gaps.
+//! * On one location of kind [`LocationKind::Thread`], [`Item::Enter`], [`Item::Leave`] and [`Item::Instant`] come in
+//!   the order of their times. Each leave ends the newest enter that is still open. All are closed at the end.
 //! * [`Item::Interval`] and [`Item::Link`] come when their ends are known, in no order of time. The intervals of one
 //!   track do not overlap.
 //! * The times of one thread's [`Item::Sample`] do not go back, but they may come later than what else happened then.
 //! * [`Item::Counted`] comes in the order of times on its thread.
 //! * The times of one counter's [`Item::Count`] do not go back. Before the first it is 0.
-//! * [`Item::Communicator`] comes before the process's first event. Several processes may define the same one. [`Item::Mpi`] keeps the
-//!   order of time on its thread; it comes behind the begin of the call that it belongs to, or in front of that call's end.
+//! * [`Item::Communicator`] comes before the process's first event. Several processes may define the same one.
+//!   [`Item::Mpi`] keeps the order of time on its thread; it comes after the start of the call that it belongs to, or
+//!   in front of that call's end.
 //! * [`Item::ThreadEvent`] keeps the order of times on its thread, too, but for the end of a pause: what ended in the
-//!   pause comes after it. Each fork, team and task that begins on a thread ends there or where the task has moved to.
+//!   pause comes after it. Each fork, team and task that begins on a thread ends there or where the task has moved
+//!   to.
 //! * [`Item::Annotation`] comes when a range ends, or when the program says it, in no order of time.
 //! * Times are nanoseconds since the timeline's start and never negative.
 //!
@@ -30,8 +32,8 @@
 //! wants         which items a sink has a use for
 //! ```
 //!
-//! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it. So interpretation is
-//! free of error paths, and [`Sink::failed`] ends it early.
+//! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it. So interpretation
+//! is free of error paths, and [`Sink::failed`] ends it early.
 
 mod annotation;
 mod count_value;

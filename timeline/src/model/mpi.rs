@@ -129,7 +129,7 @@ impl Collective {
     }
 }
 
-/// The name in C of the function that an event is the begin or the end of a call of; `None` where it is none of MPI's.
+/// The name in C of the function that an event is the start or the end of a call of; `None` where it is none of MPI's.
 pub fn called_function(event: &Event<'_>) -> Option<&'static str> {
     let (interface, function) = match event {
         Event::CallBegin(e) => (e.domain, e.function),

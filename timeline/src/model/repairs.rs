@@ -58,7 +58,7 @@ causes! {
     /// The event was lost, not delivered, or the program died first.
     MissingEnd Warning "missing_end"
         "regions had no end; they end with the outer region or with the trace";
-    /// The event's begin was lost or not delivered.
+    /// The event's start was lost or not delivered.
     EndWithoutBegin Warning "end_without_begin" "ends without a start were left out";
     /// `OMPTRACE_EVENTS` says so.
     CounterpartLeftOut Note "counterpart_left_out"
@@ -77,14 +77,14 @@ causes! {
         "the runtime reports only the release of some mutexes: these releases are shown as instants";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "there are tasks whose creation is not in the trace";
-    /// The region's begin was lost or not delivered.
+    /// The region's start was lost or not delivered.
     UnannouncedRegion Warning "unannounced_region"
         "implicit tasks belong to a parallel region whose start is not in the trace";
     /// An endpoint other than begin, end and beginend.
     UnknownEndpoint Warning "unknown_endpoint" "events that are neither a start nor an end were left out";
     /// Perfetto shows no more than 512 levels.
     TooDeep Warning "too_deep" "regions that were nested too deeply to be shown were left out";
-    /// A damaged chunk, or a clock that is not the same on all processors.
+    /// A damaged chunk, or a clock that is not the same on all CPUs.
     TimeWentBack Warning "time_went_back"
         "events were older than the previous event of the stream and were moved to the time of that event";
     /// A kind that devices do not do, or a record that is too short.

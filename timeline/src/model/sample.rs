@@ -12,7 +12,7 @@ pub struct Function {
     pub name: String,
     /// The file of the module that it is in; empty of what is no code of the program.
     pub module: String,
-    /// The source file, with its folder, where that is known.
+    /// The source file, with its directory, where that is known.
     pub file: Option<String>,
     /// What it is.
     pub kind: FunctionKind,
@@ -104,12 +104,12 @@ impl RuntimeActivity {
     }
 }
 
-/// A part of a thread's processor time, and where it was spent.
+/// A part of a thread's CPU time, and where it was spent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
     /// The thread, and the end of the time that the sample represents.
     pub at: Point,
-    /// That much processor time.
+    /// That much CPU time.
     pub weight_ns: u64,
     /// What the runtime did; `None` where the thread executed code of the program.
     pub activity: Option<RuntimeActivity>,

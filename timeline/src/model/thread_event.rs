@@ -131,7 +131,7 @@ pub enum ThreadEvent {
     /// A sample of the thread was taken now. The sample itself may come later, when its stack is known. Those of a
     /// thread come in the order in which they were taken.
     Sampled {
-        /// The processor time that it represents.
+        /// The CPU time that it represents.
         weight_ns: u64,
     },
 }

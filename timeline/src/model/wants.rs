@@ -12,8 +12,8 @@ impl Wants {
     pub const COUNTS: Wants = Wants(1);
     /// [`Item::Link`](crate::model::Item::Link) of a dependence between tasks, and of what a device was asked for.
     pub const DEPENDENCES: Wants = Wants(2);
-    /// [`Item::Link`](crate::model::Item::Link) of the kinds that viewers show as [arrows](crate::model::LinkKind::is_arrow): dependences, and
-    /// those that thread events imply.
+    /// [`Item::Link`](crate::model::Item::Link) of the kinds that viewers show as
+    /// [arrows](crate::model::LinkKind::is_arrow): dependences, and those that thread events imply.
     pub const ARROWS: Wants = Wants(32 | Wants::DEPENDENCES.0);
     /// [`Item::Link`](crate::model::Item::Link) of the other kinds.
     pub const CAUSES: Wants = Wants(4);

@@ -9,7 +9,7 @@ use ompt_sys as ompt;
 use omptrace_trace_format::field::{AnnotationKind, CallClass, WaitKind};
 
 /// The category of a region; viewers filter and colour by it.
-// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
+// 32 bits, in which it is read: a byte that is stored and read as more stalls the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Category {
@@ -68,7 +68,7 @@ pub enum Construct {
     ImplicitTask,
     /// A parallel region, on the thread that encounters it.
     Parallel,
-    /// From the begin of a parallel region to the begin of a member's implicit task.
+    /// From the start of a parallel region to the start of a member's implicit task.
     ParallelWakeUp,
     /// A teams region, on the thread that encounters it.
     Teams,
@@ -154,7 +154,7 @@ pub enum Construct {
     Mark,
     /// The thread wrote its own events.
     BufferFlush,
-    /// The thread could run, and others had its processor.
+    /// The thread could run, and others had its CPU.
     Preempted,
     /// Events were lost.
     Lost,
@@ -162,7 +162,8 @@ pub enum Construct {
     Unknown,
 }
 
-/// A function of MPI, what it is called for, and whether its waits are known: in one number of 32 bits, as the kinds of other constructs.
+/// A function of MPI, what it is called for, and whether its waits are known: in one number of 32 bits, as the kinds
+/// of other constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MpiFunction(u32);
 
@@ -170,7 +171,8 @@ impl MpiFunction {
     const CLASS_SHIFT: u32 = 8;
     const NUMBER_SHIFT: u32 = 16;
 
-    /// The function of this number, which is called for `class`. Numbers that no function has stay what they are, as far as they fit.
+    /// The function of this number, which is called for `class`. Numbers that no function has stay what they are, as
+    /// far as they fit.
     pub fn new(number: u32, class: CallClass) -> MpiFunction {
         let number = number.min(u16::MAX.into());
         let class = class.0.min(u8::MAX.into());
@@ -461,10 +463,10 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
     format!("!$omp target data {}", spelled(kind.name(), kind.0))
 }
 
-/// The begin of OpenMP's constructs in names that Score-P's tools read.
+/// The start of OpenMP's constructs in names that Score-P's tools read.
 const SENTINEL: &str = "!$omp ";
 
-/// The name of a construct as answers have it, and whether it is an OpenMP directive: without the begin that names have for
+/// The name of a construct as answers have it, and whether it is an OpenMP directive: without the start that names have for
 /// Score-P's tools.
 pub fn plain_name(name: &str) -> (&str, bool) {
     match name.strip_prefix(SENTINEL) {

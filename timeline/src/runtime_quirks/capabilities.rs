@@ -19,7 +19,7 @@ macro_rules! reports {
             pub inlined: bool,
             /// Which barriers are explicit.
             pub barrier_kinds: bool,
-            /// When threads lose their processors; no report of the runtime's, but of counters.
+            /// When threads lose their CPUs; no report of the runtime's, but of counters.
             pub preemptions: bool,
             /// The least cost of a chunk of a dynamic loop; no report of the runtime's, but known of it.
             pub chunk_cost_ns: u64,
@@ -100,7 +100,7 @@ impl Reports {
     }
 }
 
-/// Whether the counters show when threads lose their processors.
+/// Whether the counters show when threads lose their CPUs.
 fn show_preemptions(counting: &Counting) -> bool {
     let has = |name: &&str| counting.counters.iter().any(|own| own == name);
     ["task-clock", "context-switches", "preemptions"].iter().all(has)
@@ -113,7 +113,7 @@ fn chunk_cost_ns(version: &str) -> u64 {
     known.or_else(llvm).map_or(0, |runtime| runtime.chunk_cost_ns)
 }
 
-/// Whether threads that wait leave their processors to others at once, or nearly so, in a process with more threads than processors.
+/// Whether threads that wait leave their CPUs to others at once, or nearly so, in a process with more threads than CPUs.
 /// GCC's runtime tests 1000 times at most. LLVM's and Intel's spin, and yield between, unless the user wants them to sleep.
 pub fn waits_are_short_where_oversubscribed(metadata: &Metadata) -> bool {
     let version = metadata.runtime.as_ref().map_or("", |runtime| &runtime.version);

@@ -6,7 +6,7 @@ use omptrace_symbols::fast_map::FastMap;
 /// The tracer's ids hold the number of the stream above these bits, and below a number that counts up.
 const NUMBER_BITS: u32 = 40;
 
-/// Stops a trace whose ids have a gap behind each. Ids behind that many gaps count as never given.
+/// Stops a trace whose ids have a gap after each. Ids after that many gaps count as never given.
 const MAX_RANGES: usize = 1 << 16;
 
 /// Streams below this number are found without hashing.

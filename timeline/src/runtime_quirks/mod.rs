@@ -61,7 +61,7 @@ quirks! {
     dependences_of_drafts
         "the numbers for types of dependences are those of TR4"
         |metadata| is_tr2(metadata);
-    /// LLVM up to 9, Intel 2018.0.3 and 2019. Where a runtime of that version reports the begins, nothing is changed by this.
+    /// LLVM up to 9, Intel 2018.0.3 and 2019. Where a runtime of that version reports the starts, nothing is changed by this.
     league_tasks_without_begin
         "the implicit tasks of a teams construct may be reported only when they end"
         |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);

@@ -7,11 +7,11 @@ use omptrace_trace_format::{Event, Reader};
 pub struct SampleSums {
     /// Samples.
     pub samples: u64,
-    /// The processor time that they represent.
+    /// The CPU time that they represent.
     pub weight_ns: u64,
     /// Samples that the tracer lost.
     pub lost: u64,
-    /// The processor time that these represented.
+    /// The CPU time that these represented.
     pub lost_ns: u64,
 }
 

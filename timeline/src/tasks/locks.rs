@@ -99,8 +99,8 @@ impl Locks {
         self.locks.iter().all(|lock| lock.displaced.is_empty())
     }
 
-    /// Whether another thread than `waiter` has released a mutex since that time, which nobody has now. It is that of `wait_id`, or
-    /// any where that is `None`.
+    /// Whether another thread than `waiter` has released a mutex since that time, which nobody has now. It is that of
+    /// `wait_id`, or any where that is `None`.
     pub(crate) fn is_released(&self, wait_id: Option<u64>, waiter: usize, since: Ns) -> bool {
         let is_asked_for = |lock: &&Lock| wait_id.is_none_or(|wait_id| wait_id == lock.wait_id);
         let mut locks = self.locks.iter().filter(is_asked_for);

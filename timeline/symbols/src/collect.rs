@@ -16,7 +16,8 @@ use crate::directive::Directive;
 use crate::fast_map::Fold;
 use crate::parallel::in_parallel;
 
-/// Addresses within one module, one less than the return addresses: those of the calls. With what the program calls the runtime for.
+/// Addresses within one module, one less than the return addresses: those of the calls. With what the program calls
+/// the runtime for.
 pub(super) type CodeAddresses = Vec<(u64, Option<Directive>)>;
 
 /// Bits of the number of addresses that are known without a look into the set.

@@ -3,8 +3,8 @@
 use ompt_sys as ompt;
 use omptrace_trace_format::Event;
 
-/// A directive whose call of the runtime GCC gives the line of an earlier statement: it makes the call itself. What the programmer
-/// calls or what has no body (`taskwait`, `critical`, `omp_set_lock`) has a line of its own.
+/// A directive whose call of the runtime GCC gives the line of an earlier statement: it makes the call itself. What
+/// the programmer calls or what has no body (`taskwait`, `critical`, `omp_set_lock`) has a line of its own.
 ///
 /// The outer ones come first: what a compiler makes of several directives is at the place of the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,8 +71,9 @@ impl Directive {
         }
     }
 
-    /// Whether the line of the call may be used to look for the directive in the source. Calls for several regions or tasks may be one
-    /// in code of GCC. A section is called for from within another one, and a barrier and a reduction at the end of what they belong to.
+    /// Whether the line of the call may be used to look for the directive in the source. Calls for several regions or
+    /// tasks may be one in code of GCC. A section is called for from within another one, and a barrier and a
+    /// reduction at the end of what they belong to.
     pub(crate) fn follows_its_call(self) -> bool {
         use Directive::*;
         matches!(self, Sections | Single | Scope | Loop | Taskgroup | Ordered)

@@ -99,7 +99,7 @@ impl Hasher for Fold {
         for word in words {
             self.write_u64(u64::from_le_bytes(*word));
         }
-        // Put together in a register: bytes that are stored and then read as one word stall the processor.
+        // Put together in a register: bytes that are stored and then read as one word stall the CPU.
         let last = rest.iter().rev();
         let last = last.fold(0, |word, byte| word << 8 | u64::from(*byte));
         // With the length, for a name may be another's beginning.

@@ -17,22 +17,23 @@
 //!
 //! A trace holds return addresses (`codeptr_ra`); the call before an address is what is named, so one byte less is
 //! looked up. Where that call is of a function of the program's own, the function ended by a jump to the runtime. The
-//! construct lies somewhere in what is called there (`callee`). Addresses of TR2 are one more than the begin of an
+//! construct lies somewhere in what is called there (`callee`). Addresses of TR2 are one more than the start of an
 //! outlined function; the construct is named that it was made of. Modules come and go at one address, so a name
 //! belongs to a *module instance* ([`Instance`]). That is file, build and load address.
 //!
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
 //! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
 //!
-//! GCC gives the calls that it makes of directives the line of an earlier statement. Where the source file is older than the module, it
-//! shows the directive's own (`files/source.rs`); else the place is *near* that line, and says so.
+//! GCC gives the calls that it makes of directives the line of an earlier statement. Where the source file is older
+//! than the module, it shows the directive's own (`files/source.rs`); else the place is *near* that line, and says
+//! so.
 //!
-//! **One file has one name.** Debug information has a header by as many paths as there are ways to include it (`a/../inc.h`, `./inc.h`);
-//! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as distinguish them
-//! ([`FileNames`]).
+//! **One file has one name.** Debug information has a header by as many paths as there are ways to include it
+//! (`a/../inc.h`, `./inc.h`); the table has it by one ([`normalised`]). Files of one name in several directories are
+//! shown with as many directories as distinguish them ([`FileNames`]).
 //!
-//! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
-//! when the program is rebuilt.
+//! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine,
+//! or when the program is rebuilt.
 #![forbid(unsafe_code)]
 
 mod collect;
@@ -83,7 +84,7 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
 }
 
 impl Table {
-    /// The names that the trace brought along. Where it has none, or folders with debug files are given, also those
+    /// The names that the trace brought along. Where it has none, or directories with debug files are given, also those
     /// that the files of this machine give.
     pub fn of(reader: &Reader, options: &Options) -> Table {
         match Table::from_metadata(reader.metadata()) {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 /// Where to look for names.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Folders with debug files, searched before `/usr/lib/debug`: `.build-id/12/345678.debug`, files named by a
+    /// Directories with debug files, searched before `/usr/lib/debug`: `.build-id/12/345678.debug`, files named by a
     /// `.gnu_debuglink`, and the modules themselves.
     pub debug_dirs: Vec<PathBuf>,
-    /// Files of modules that may be gone from their folders.
+    /// Files of modules that may be gone from their directories.
     pub kept: Kept,
 }
 

@@ -1,6 +1,6 @@
-//! Threads for work that falls into parts: as many as there are processors, or as can be had.
+//! Threads for work that falls into parts: as many as there are CPUs, or as can be had.
 //!
-//! Batch systems and containers bound the threads of a user, on machines with more processors than that.
+//! Batch systems and containers bound the threads of a user, on machines with more CPUs than that.
 
 use std::num::NonZero;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// How many threads there may be; as many as there are processors where it is 0.
+/// How many threads there may be; as many as there are CPUs where it is 0.
 static MOST: AtomicUsize = AtomicUsize::new(0);
 /// `None` where there can be no two.
 static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
@@ -37,12 +37,12 @@ where
     }
 }
 
-/// Processors that this process may use.
+/// CPUs that this process may use.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Threads that may work at once: as many as there are processors, unless they were limited.
+/// Threads that may work at once: as many as there are CPUs, unless they were limited.
 pub fn threads() -> usize {
     // Relaxed: see `limit_threads`.
     match MOST.load(Ordering::Relaxed) {

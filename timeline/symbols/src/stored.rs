@@ -10,13 +10,15 @@
 //!  "made": [[140000000000000, 1]]}
 //! ```
 //!
-//! A place is the call's address in the module's file, function, the function's begin, file, line, and a mark. The
+//! A place is the call's address in the module's file, function, the function's start, file, line, and a mark. The
 //! mark is 1 where the place is in an OpenMP runtime that is linked into the module. It is 2 where the construct lies
-//! in a function that is called there, 3 behind a memory fence, and 4 where the line may be that of an earlier statement. Function and file are numbers of strings, counted from 1; 0 is not known, and
-//! so is a begin or a line of 0. Every string is there once: most places share file and function.
+//! in a function that is called there, 3 after a memory fence, and 4 where the line may be that of an earlier
+//! statement. Function and file are numbers of strings, counted from 1; 0 is not known, and so is a start or a line
+//! of 0. Every string is there once: most places share file and function.
 //!
-//! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each has
-//! file and line of the call. `md5` has checksums of source files, as the compiler read them. `made` has code that the program made while it ran: the call's address, and the function.
+//! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each
+//! has file and line of the call. `md5` has checksums of source files, as the compiler read them. `made` has code
+//! that the program made while it ran: the call's address, and the function.
 
 use std::collections::HashMap;
 

@@ -83,16 +83,16 @@ pub enum Quality {
     Line,
 }
 
-/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, which leaves parameters out, or `main (jacobi+0x1234)` where a
-/// construct begins there that GCC made a function of, else `jacobi+0x1234`.
+/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, which leaves parameters out, or
+/// `main (jacobi+0x1234)` where a construct begins there that GCC made a function of, else `jacobi+0x1234`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol<'t> {
     /// The function, as the programmer wrote it. Code that the compiler moved to a function of its own (the body of a
     /// parallel region) has the function that contains it. Inlined code has the inlined function.
     pub function: Option<&'t str>,
-    /// The source file, with its folder where the debug information has it.
+    /// The source file, with its directory where the debug information has it.
     pub file: Option<&'t str>,
-    /// The file's name for people: without its folders, but for those that distinguish it from others of the trace.
+    /// The file's name for people: without its directories, but for those that distinguish it from others of the trace.
     pub file_name: Option<&'t str>,
     /// The line in the source file, from 1.
     pub line: Option<u32>,
@@ -100,7 +100,7 @@ pub struct Symbol<'t> {
     pub module: Cow<'t, str>,
     /// The return address as the module's file has it: what `objdump` shows.
     pub offset: u64,
-    /// The return address's distance from its function's begin, where the symbol table says, or the unwind information.
+    /// The return address's distance from its function's start, where the symbol table says, or the unwind information.
     pub function_offset: Option<u64>,
     /// The address is in the OpenMP runtime: the enclosing construct's shows where the program is.
     pub in_runtime: bool,
@@ -115,7 +115,7 @@ pub struct Symbol<'t> {
 }
 
 impl Symbol<'_> {
-    /// The function's begin as the module's file has it, where that is known; else the address itself.
+    /// The function's start as the module's file has it, where that is known; else the address itself.
     pub fn begin(&self) -> u64 {
         self.offset.wrapping_sub(self.function_offset.unwrap_or(0))
     }
@@ -125,8 +125,9 @@ impl Symbol<'_> {
         format!("{}+{:#x}", file_name(&self.module), self.offset)
     }
 
-    /// Whether function and line do not tell the construct from others: the line is that of a statement before it, or there is none
-    /// and the address is that of a function that GCC made of it. No call returns to the second byte of a function.
+    /// Whether function and line do not tell the construct from others: the line is that of a statement before it, or
+    /// there is none and the address is that of a function that GCC made of it. No call returns to the second byte of
+    /// a function.
     pub fn needs_code(&self) -> bool {
         self.is_near || self.line.is_none() && self.function_offset == Some(1)
     }

@@ -18,7 +18,7 @@ use crate::schema::{SCHEMA_VERSION, TABLES};
 use crate::share::{self, Share};
 use omptrace_timeline::model::Sink;
 
-/// The file that describes the tables. A folder without it is no data set.
+/// The file that describes the tables. A directory without it is no data set.
 pub const SCHEMA_FILE: &str = "_schema.json";
 
 /// What is written.
@@ -28,8 +28,8 @@ pub struct Options {
     pub symbols: symbols::Options,
     /// The run's name in the data set; [`run_name`] where there is none.
     pub run: Option<String>,
-    /// Only this part, from 1, of that number of parts `n`: every `n`-th process. Where there are fewer processes than parts, large
-    /// ones have several parts.
+    /// Only this part, from 1, of that number of parts `n`: every `n`-th process. Where there are fewer processes
+    /// than parts, large ones have several parts.
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Only what `accounting`, `blame` and the other tables of sums need.
     pub sums_only: bool,
@@ -161,7 +161,7 @@ impl Export<'_> {
         let manner = Manner { chunks: self.options.chunks, ahead: threads > 1, ..Manner::default() };
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let mut sink = Box::new(Columns::new(job, folders));
-        // On two processors one decodes, and the other does the rest.
+        // On two CPUs one decodes, and the other does the rest.
         let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
             self.timeline.replay(number, self.processes, &symbols, manner, sink, progress)
         });

@@ -14,8 +14,8 @@ const MAX_PARTS: usize = 1 << 16;
 /// Smaller processes are not divided: each part interprets the whole process.
 const MIN_PART_BYTES: u64 = 1 << 20;
 
-/// A part of the rows of a process: each `of`-th row group of each table. All who write a part interpret the whole process. So the
-/// numbers of tasks and teams are the same, and each row is in one part.
+/// A part of the rows of a process: each `of`-th row group of each table. All who write a part interpret the whole
+/// process. So the numbers of tasks and teams are the same, and each row is in one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     /// From 0.
@@ -76,8 +76,8 @@ pub(crate) fn size(reader: &Reader) -> u64 {
     fs::metadata(reader.path()).map_or(0, |file| file.len())
 }
 
-/// How many parts each process has: 1, and more for large ones, where there are more `parts` than processes. `bytes`: the sizes of
-/// the processes' traces. The parts are as equal as they can be, and the same wherever this is computed.
+/// How many parts each process has: 1, and more for large ones, where there are more `parts` than processes. `bytes`:
+/// the sizes of the processes' traces. The parts are as equal as they can be, and the same wherever this is computed.
 fn parts_by_process(bytes: &[u64], parts: usize) -> Vec<usize> {
     let mut counts = vec![1; bytes.len()];
     // The process whose parts are the largest comes first, else the first process.

@@ -1,4 +1,4 @@
-//! The folder of an archive.
+//! The directory of an archive.
 //!
 //! ```text
 //! traces.otf2        anchor: what the archive is made of; written last, so without it nothing is taken for an archive
@@ -50,7 +50,7 @@ impl Archive {
     /// Begins an archive in `folder`, which is there and empty, of about `locations` locations.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// The directory cannot be written to.
     pub fn create(folder: &Path, locations: usize) -> io::Result<Archive> {
         fs::create_dir(folder.join("traces"))?;
         Ok(Archive {

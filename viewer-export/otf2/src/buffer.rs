@@ -1,6 +1,6 @@
 //! Where the bytes of records are put together.
 
-/// Takes bytes behind each other.
+/// Takes bytes one after another.
 pub trait Out {
     /// Appends the first `len` of `bytes`. A store of fixed width costs less than a copy of variable length.
     fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize);
@@ -22,7 +22,7 @@ impl Out for Vec<u8> {
     }
 }
 
-/// Bytes behind the capacity, for stores that are wider than what they append.
+/// Bytes after the capacity, for stores that are wider than what they append.
 const SPARE_BYTES: usize = 16;
 
 /// Bytes of a capacity that does not grow: who appends knows that there is room. By default there is none.

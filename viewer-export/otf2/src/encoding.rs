@@ -74,7 +74,7 @@ pub fn significant_bytes(value: u64) -> usize {
     ((u64::BITS + 7 - value.leading_zeros()) / 8) as usize
 }
 
-/// Appends the `len` lowest bytes of `value`, behind their number.
+/// Appends the `len` lowest bytes of `value`, after their number.
 #[inline]
 pub fn put_sized(out: &mut impl Out, value: u64, len: usize) {
     let bytes = u128::from(value) << 8 | len as u128;
@@ -218,7 +218,7 @@ impl<T: Field + Missing> Field for Added<T> {
     }
 }
 
-/// Behind their number.
+/// After their number.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, out: &mut impl Out) {
         (self.len() as u32).put(out);
@@ -239,7 +239,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Behind their number, which is one byte.
+/// After their number, which is one byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortList<T>(pub Vec<T>);
 
@@ -259,7 +259,7 @@ impl<T: Field> Field for ShortList<T> {
     }
 }
 
-/// The numbers behind local numbers.
+/// The numbers after local numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mappings {
     /// The numbers of local numbers from 0.

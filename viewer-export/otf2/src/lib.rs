@@ -4,7 +4,7 @@
 //! ```text
 //! records       the kinds of records, as a table; encoding: their bytes; buffer: where they are put together
 //! chunks        files in chunks
-//! archive       the folder: anchor, definitions, one file of events per location
+//! archive       the directory: anchor, definitions, one file of events per location
 //! events        the events of a location
 //! check         whether an archive of any writer is sound
 //! ```

@@ -94,7 +94,7 @@ pub fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
 
 /// Ends a chunk that is not the last.
 pub const END_OF_CHUNK: u8 = 0;
-/// Ends the last chunk, behind [`END_OF_FILE`].
+/// Ends the last chunk, after [`END_OF_FILE`].
 pub const END_OF_BUFFER: u8 = 1;
 /// The last record of a file.
 pub const END_OF_FILE: u8 = 2;

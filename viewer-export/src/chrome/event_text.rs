@@ -19,7 +19,7 @@ impl<const N: usize> Constant<N> {
     }
 }
 
-/// The text behind the time of the ends of a slice.
+/// The text after the time of the ends of a slice.
 #[derive(Default)]
 pub(super) struct Called {
     /// `,"name":...,"cat":...` and the place.
@@ -31,7 +31,7 @@ pub(super) struct Called {
 /// `"name":` of an argument.
 pub(super) type ArgumentName = Constant<32>;
 
-/// The text behind the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
+/// The text after the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
 #[derive(Default)]
 pub(super) struct FlowTexts {
     pub(super) start: ShortText<64>,
@@ -126,7 +126,7 @@ impl Called {
     }
 }
 
-/// Appends the arguments, each with a comma behind it, and the text before the first.
+/// Appends the arguments, each with a comma after it, and the text before the first.
 #[inline(always)]
 pub(super) fn write_arguments(
     out: &mut Vec<u8>,
@@ -217,7 +217,7 @@ pub(super) fn end(out: &mut Vec<u8>, arguments: &[u8]) {
     }
 }
 
-/// The begin of a slice.
+/// The start of a slice.
 #[inline]
 pub(super) fn slice_begin(
     out: &mut Vec<u8>,
@@ -273,7 +273,7 @@ pub(super) fn slice_end(
     end(out, arguments);
 }
 
-/// One end of a flow. `text` comes behind its id.
+/// One end of a flow. `text` comes after its id.
 #[inline]
 pub(super) fn flow_event(
     out: &mut Vec<u8>,

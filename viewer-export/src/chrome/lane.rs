@@ -33,7 +33,7 @@ pub(super) struct Lane {
     pub(super) open: Vec<u32>,
     /// When the newest slice began, if nothing came after.
     pub(super) newest: Option<Ns>,
-    /// Whether its begin is still to be written.
+    /// Whether its start is still to be written.
     pub(super) is_kept: bool,
     /// When the newest event was, if that is an instant: Perfetto's importer takes it for the innermost slice until the next one.
     pub(super) instant: Option<Ns>,
@@ -43,12 +43,12 @@ pub(super) struct Lane {
     pub(super) arrows: Vec<(u64, LinkKind)>,
     /// The end of an interval, if that is the newest.
     pub(super) held: Option<Ns>,
-    /// The text behind its time.
+    /// The text after its time.
     pub(super) end: Vec<u8>,
 }
 
 impl Lane {
-    /// The thread goes on at `time`: its newest slice's begin, arrows to it, and the interval's end come before.
+    /// The thread goes on at `time`: its newest slice's start, arrows to it, and the interval's end come before.
     #[inline(always)]
     pub(super) fn settle(
         &mut self,
@@ -78,7 +78,7 @@ impl Lane {
         }
     }
 
-    /// The newest slice ends when it began. Its begin was kept.
+    /// The newest slice ends when it began. Its start was kept.
     #[cold]
     pub(super) fn write_moment(&mut self, events: &mut Events, regions: &[Called]) {
         (self.is_kept, self.instant) = (false, self.newest);

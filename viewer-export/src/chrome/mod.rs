@@ -1,25 +1,28 @@
 //! Chrome's trace event format, as Perfetto's and Catapult's importers want it.
 //!
-//! The importers do other things than the format's description says. The rules here come from running them: Perfetto's,
-//! Catapult's, Speedscope's, Tracy's and that of the Firefox profiler.
+//! The importers do other things than the format's description says. The rules here come from running them:
+//! Perfetto's, Catapult's, Speedscope's, Tracy's and that of the Firefox profiler.
 //!
-//! * A slice is a begin (`B`) and an end (`E`), in the order of time on each thread. The sum of time and duration of a complete
-//!   event (`X`) is a double. It may lie above the next one's time: Speedscope and Tracy then lose the end of a slice. One
-//!   `X` beside `B` and `E` changes how equal times are sorted, so there is none.
-//! * An end names its slice, for Speedscope. That takes the two ends of a slice without duration for one only where both have
-//!   the same arguments. Catapult warns of arguments that come twice. With arguments, such a slice is an instant (`i`). So
-//!   a begin waits for what the thread does next.
-//! * An arrow binds to the innermost slice at its time. In Catapult a slice still lasts at the time of its end, so an arrow's end is a
-//!   nanosecond inside of the slice. It is written before what the thread does next, with which the slice may end.
-//! * Perfetto takes for an arrow's source whichever slice began first, see [`Anchor::Moment`]: here a slice without duration.
-//! * Times are microseconds with three decimals, written from integers and counted from the timeline's start; importers read
-//!   them as doubles.
-//! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are the operating system's, as far as
-//!   those are unique: the thread with its process's number is the main one. They are never 0.
-//! * Locks, devices' queues and other tracks are threads of ours, their intervals slices. Arrows lead to slices of threads
-//!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
-//! * Perfetto names a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category. Tracy
-//!   has no processes and makes one plot of equal keys: those of a further process name it.
+//! * A slice is a start (`B`) and an end (`E`), in the order of time on each thread. The sum of time and duration of
+//!   a complete event (`X`) is a double. It may lie above the next one's time: Speedscope and Tracy then lose the end
+//!   of a slice. One `X` beside `B` and `E` changes how equal times are sorted, so there is none.
+//! * An end names its slice, for Speedscope. That takes the two ends of a slice without duration for one only where
+//!   both have the same arguments. Catapult warns of arguments that come twice. With arguments, such a slice is an
+//!   instant (`i`). So a start waits for what the thread does next.
+//! * An arrow binds to the innermost slice at its time. In Catapult a slice still lasts at the time of its end, so an
+//!   arrow's end is a nanosecond inside of the slice. It is written before what the thread does next, with which the
+//!   slice may end.
+//! * Perfetto takes for an arrow's source whichever slice began first, see [`Anchor::Moment`]: here a slice without
+//!   duration.
+//! * Times are microseconds with three decimals, written from integers and counted from the timeline's start;
+//!   importers read them as doubles.
+//! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are the operating system's, as
+//!   far as those are unique: the thread with its process's number is the main one. They are never 0.
+//! * Locks, devices' queues and other tracks are threads of ours, their intervals slices. Arrows lead to slices of
+//!   threads only, and asynchronous events would take twice the bytes and leave their track without a name of its
+//!   own.
+//! * Perfetto names a counter by its name and its value's key, Tracy by the key, Catapult by the name and the
+//!   category. Tracy has no processes and makes one plot of equal keys: those of a further process name it.
 //! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
 
 mod event_text;
@@ -45,7 +48,7 @@ use crate::writer::output::Output;
 use crate::writer::share::Share;
 use crate::writer::system_ids::SystemIds;
 
-/// The places of hidden helpers among a process's threads: behind what its devices did, and behind its locks.
+/// The places of hidden helpers among a process's threads: after what its devices did, and after its locks.
 const HELPERS_FROM: u32 = 1 << 24;
 
 /// Writes Chrome JSON.
@@ -303,7 +306,7 @@ impl Chrome {
             cause => cause,
         };
         // What it has begun since is not over, and may end with it. A mark comes before a slice that begins at its time.
-        // Speedscope would take the mark's end before its begin, which is not the next one of that time.
+        // Speedscope would take the mark's end before its start, which is not the next one of that time.
         let is_mark = cause == Anchor::Moment;
         if from.newest.is_some_and(|begin| begin < time || begin == time && !is_mark) {
             from.write_begin(events, &self.regions);

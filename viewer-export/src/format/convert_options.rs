@@ -16,7 +16,7 @@ use crate::writer::output::Output;
 pub struct ConvertOptions {
     /// Compress the output with gzip.
     pub gzip: bool,
-    /// Where to look for names of code: for traces that bring none along, and for all where folders are given.
+    /// Where to look for names of code: for traces that bring none along, and for all where directories are given.
     pub symbols: symbols::Options,
     /// Show each chunk that a thread gets of a loop that is not static.
     pub chunks: bool,
@@ -26,7 +26,7 @@ pub struct ConvertOptions {
     pub format: FormatOptions,
     /// Of a format that is tables, only this part, from 1, of that number of parts `n`: every `n`-th process.
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
-    /// How many threads may work at once, as many as there are processors where it is `None`. The export is the same.
+    /// How many threads may work at once, as many as there are CPUs where it is `None`. The export is the same.
     pub threads: Option<NonZero<usize>>,
     /// Events of a segment, at least, where a file is written in segments;
     /// [`MIN_SEGMENT_EVENTS`](omptrace_timeline::MIN_SEGMENT_EVENTS) where it is `None`.

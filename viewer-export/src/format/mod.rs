@@ -56,14 +56,14 @@ enum Kind {
         has_segments: bool,
     },
     File(fn(Output, &FormatOptions) -> Box<dyn Sink>),
-    /// A folder of files.
+    /// A directory of files.
     Folder {
-        /// Writes into a folder that is empty; gets the number of locations, about.
+        /// Writes into a directory that is empty; gets the number of locations, about.
         sink: fn(&Path, &FormatOptions, usize) -> io::Result<Box<dyn Sink>>,
         /// The files that an export may replace.
         parts: FolderParts,
     },
-    /// A folder of tables, in which each process has files of its own.
+    /// A directory of tables, in which each process has files of its own.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "no other is there"))]
     Tables {
         /// What an export may replace.
@@ -196,12 +196,12 @@ impl Format {
         formats.max_by_key(|format| format.extension.len())
     }
 
-    /// Whether the format is a folder of files.
+    /// Whether the format is a directory of files.
     pub fn is_folder(&self) -> bool {
         self.folder_parts().is_some()
     }
 
-    /// The files of a format that is a folder.
+    /// The files of a format that is a directory.
     pub fn folder_parts(&self) -> Option<&FolderParts> {
         match &self.kind {
             Kind::Folder { parts, .. } | Kind::Tables { parts } => Some(parts),
@@ -214,7 +214,7 @@ impl Format {
         matches!(self.kind, Kind::Tables { .. })
     }
 
-    /// Whether a series of files can be made, each complete by itself. Other formats keep all until the end, or are folders.
+    /// Whether a series of files can be made, each complete by itself. Other formats keep all until the end, or are directories.
     pub fn can_be_split(&self) -> bool {
         self.has_shares()
     }
@@ -240,7 +240,7 @@ impl Format {
     /// A sink that writes `share` of a file of this format into `out`.
     ///
     /// # Errors
-    /// The format is a folder.
+    /// The format is a directory.
     pub(crate) fn sink(
         &self,
         out: Output,
@@ -257,7 +257,7 @@ impl Format {
     /// A sink that writes this format into `folder`, which is there and empty. `locations` is the number of them, about.
     ///
     /// # Errors
-    /// The folder cannot be written to, or the format is a file.
+    /// The directory cannot be written to, or the format is a file.
     pub fn folder_sink(
         &self,
         folder: &Path,

@@ -3,7 +3,7 @@
 /// An option of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatOption {
-    /// Its name, which is its flag behind `--`.
+    /// Its name, which is its flag after `--`.
     pub name: &'static str,
     /// The name of its value in the help; empty for an option that is on or off.
     pub value_name: &'static str,
@@ -46,14 +46,14 @@ impl FormatOptions {
     }
 }
 
-/// The files of a format that is a folder: an export replaces these, and nothing else.
+/// The files of a format that is a directory: an export replaces these, and nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct FolderParts {
-    /// The file without which a folder does not have this format. It is written last.
+    /// The file without which a directory does not have this format. It is written last.
     pub anchor: &'static str,
     /// The other files beside it.
     pub files: &'static [&'static str],
-    /// The folders beside it, each with the extensions of all its files. A name that ends with `=` is that of all folders that
-    /// begin so; in these, folders called `NAME=VALUE` may lie.
+    /// The directories beside it, each with the extensions of all its files. A name that ends with `=` is that of all
+    /// directories that begin so; in these, directories called `NAME=VALUE` may lie.
     pub folders: &'static [(&'static str, &'static [&'static str])],
 }

@@ -1,4 +1,4 @@
-//! OTF2, the format that Vampir, Scalasca and other tools of high-performance computing read: a folder of files, written
+//! OTF2, the format that Vampir, Scalasca and other tools of high-performance computing read: a directory of files, written
 //! by [`otf2_archive`]. docs/otf2.md says what becomes of what.
 //!
 //! ```text
@@ -93,7 +93,7 @@ impl Otf2 {
     /// Writes into `folder`, which is there and empty, the events of about `locations` locations.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// The directory cannot be written to.
     pub(crate) fn new(folder: &Path, options: Otf2Options, locations: usize) -> io::Result<Otf2> {
         Ok(Otf2 {
             host_only: options.host_only,
@@ -166,7 +166,7 @@ impl Otf2 {
     fn patch_events(&mut self) {
         for replacement in self.teams.replacements() {
             let thread = &mut self.threads[replacement.location as usize];
-            // Behind the record's number and length, and the number of bytes of its first field.
+            // After the record's number and length, and the number of bytes of its first field.
             let bytes = &replacement.bytes[..replacement.len];
             thread.file.patch(replacement.site, 3, bytes);
         }

@@ -1,7 +1,8 @@
 //! Messages and collective operations of MPI, and the communicators that they are on.
 //!
-//! Communicators share their numbers with teams. The group of all ranks lists the main thread of each rank's process; other groups list
-//! places in it. It is complete only where all ranks are in the archive, and only then are there messages.
+//! Communicators share their numbers with teams. The group of all ranks lists the main thread of each rank's process;
+//! other groups list places in it. It is complete only where all ranks are in the archive, and only then are there
+//! messages.
 
 use std::collections::BTreeMap;
 
@@ -146,8 +147,8 @@ impl Otf2 {
         Some(())
     }
 
-    /// Defines the communicators. Groups have numbers from the first of `next` on, communicators those that `numbers` gives for the ones
-    /// in events. Gives the numbers that come next.
+    /// Defines the communicators. Groups have numbers from the first of `next` on, communicators those that `numbers`
+    /// gives for the ones in events. Gives the numbers that come next.
     pub(super) fn put_communicators(
         &self,
         file: &mut DefinitionFile,

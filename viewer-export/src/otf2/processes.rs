@@ -1,4 +1,4 @@
-//! How a process begins and ends in the archive: the program's begin and end, and the root region of each of its threads.
+//! How a process begins and ends in the archive: the program's start and end, and the root region of each of its threads.
 
 use otf2_archive::encoding::TypedValue;
 use otf2_archive::records::{ProgramBegin, ProgramEnd, role};

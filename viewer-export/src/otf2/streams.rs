@@ -2,7 +2,7 @@
 //!
 //! Transfers are written from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts
 //! (`RmaPut`) what the host receives. The other side is the thread that asked for it. The timeline shows it by an arrow,
-//! behind the transfer itself: so the newest transfer of a stream waits for that.
+//! after the transfer itself: so the newest transfer of a stream waits for that.
 
 use std::collections::HashMap;
 use std::io;
@@ -126,7 +126,7 @@ impl Streams {
         self.times.extend(times.1);
     }
 
-    /// The stream was in a region from begin to end.
+    /// The stream was in a region from start to end.
     pub(super) fn region(&mut self, stream: u32, times: (u64, u64), attributes: &[u8], region: u32) {
         self.write_transfer(stream, None);
         self.extend(times);
@@ -135,7 +135,7 @@ impl Streams {
         file.region(Leave::ID, times.1, &[], region);
     }
 
-    /// The stream carried bytes from begin to end.
+    /// The stream carried bytes from start to end.
     pub(super) fn transfer(
         &mut self,
         stream: u32,

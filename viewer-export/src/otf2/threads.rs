@@ -44,7 +44,7 @@ pub(super) struct Thread {
     pub(super) first: u64,
     /// The time of the newest event, or of its end.
     pub(super) last: u64,
-    /// It has events: perhaps only the program's begin, which an event of another thread reported.
+    /// It has events: perhaps only the program's start, which an event of another thread reported.
     pub(super) has_begun: bool,
     /// It has events of its own.
     pub(super) is_seen: bool,
@@ -71,7 +71,7 @@ pub(super) enum State {
     Acquired,
     /// Being in a critical, atomic or ordered region.
     Holding,
-    /// Being in such a region, which the thread leaves just now: the release comes behind that, as with Score-P.
+    /// Being in such a region, which the thread leaves just now: the release comes after that, as with Score-P.
     Releases {
         lock: u32,
         order: u32,

@@ -10,21 +10,24 @@
 //!
 //! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
 //! packets by time and keeps the file's order among equal times. So a track's events are written in their own order,
-//! and it does not matter that tracks mix. All packets of a [`Share`] are one sequence and have its interned strings. (A
-//! sequence for each thread would spare events the two bytes of their track, but repeat every string in each.) Events of the
-//! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
+//! and it does not matter that tracks mix. All packets of a [`Share`] are one sequence and have its interned strings.
+//! (A sequence for each thread would spare events the two bytes of their track, but repeat every string in each.)
+//! Events of the first location, which in most programs is the thread that has most of them, name no track: it is the
+//! sequence's default.
 //!
 //! A flow's end is a field of an event at its place and time. That of an interval may be at either end of its slice.
-//! Where no such event is at hand any more, as for the creation of a task long ago, it gets a slice without duration. A
-//! flow from the end of a slice is two events of an older kind. The importer binds these to the innermost slices then.
+//! Where no such event is at hand any more, as for the creation of a task long ago, it gets a slice without duration.
+//! A flow from the end of a slice is two events of an older kind. The importer binds these to the innermost slices
+//! then.
 //!
-//! The importer takes for the source whichever of the two slices began first, whatever the file says. So what leads to a thread
-//! that waits is bound to no slice of the wait: [`Anchor::Moment`] is a slice without duration.
+//! The importer takes for the source whichever of the two slices began first, whatever the file says. So what leads
+//! to a thread that waits is bound to no slice of the wait: [`Anchor::Moment`] is a slice without duration.
 //!
 //! Slices of one correlation id have one colour, whatever they are called: [`colours`] says which.
 //!
-//! A file may consist of segments of a process, one after the other. Each begins as the sequence did: with a clear state, in which
-//! no string has a number. Tracks stay, so those that come about on the way have numbers by their names.
+//! A file may consist of segments of a process, one after the other. Each begins as the sequence did: with a clear
+//! state, in which no string has a number. Tracks stay, so those that come about on the way have numbers by their
+//! names.
 
 mod colours;
 mod deferred_track;

@@ -36,7 +36,7 @@ pub(super) struct SampleSequence {
 }
 
 impl SampleSequence {
-    /// That of a thread which has the number `thread` in the file; writes its begin.
+    /// That of a thread which has the number `thread` in the file; writes its start.
     pub(super) fn begin(out: &mut Vec<u8>, thread: u64, (pid, tid): (u32, u32)) -> SampleSequence {
         let sequence = SampleSequence {
             number: FIRST_SEQUENCE + thread,

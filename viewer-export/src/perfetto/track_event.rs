@@ -77,7 +77,7 @@ impl EventName {
 
 /// A track that has events.
 pub(super) struct EventTrack {
-    /// The begin of an event of each type: the packet's fields behind the time, and those of the `TrackEvent` up to its
+    /// The start of an event of each type: the packet's fields after the time, and those of the `TrackEvent` up to its
     /// name.
     fronts: [pb::Short; EventType::ALL.len()],
     sequence: u8,
@@ -92,7 +92,7 @@ pub(super) struct EventTrack {
 /// The bytes in front of the newest event's `TrackEvent`: the second is the sequence, the last the event's length.
 const FRONT_BYTES: usize = 4;
 /// Bytes of the events that most are, copied apart from the longer ones. The ends of slices have at most
-/// [`pb::SHORT_BYTES`]: a copy of the bytes behind them would wait for their stores.
+/// [`pb::SHORT_BYTES`]: a copy of the bytes after them would wait for their stores.
 const USUAL_BYTES: usize = 48;
 
 impl EventTrack {
@@ -195,7 +195,7 @@ impl EventTrack {
         }
     }
 
-    /// The newest event ends a slice that began then: what leads to its begin leads to it.
+    /// The newest event ends a slice that began then: what leads to its start leads to it.
     pub(super) fn ends_what_began(&mut self, begin: Ns) {
         self.begin = Some(begin);
     }
@@ -279,7 +279,7 @@ impl EventTrack {
 
 /// Appends a packet: time, then the first `len` bytes of `event`, which are no more than `N`. `ROOM` is that for all.
 ///
-/// The length of the `TrackEvent` is stored behind the copy: in front of it, the copy would wait for the store.
+/// The length of the `TrackEvent` is stored after the copy: in front of it, the copy would wait for the store.
 #[inline(always)]
 fn packet<const N: usize, const ROOM: usize>(
     out: &mut Vec<u8>,

@@ -1,5 +1,5 @@
 //! Digits of numbers, eight at a time in a register. Exports consist of numbers, and bytes that are stored one by one and
-//! then copied at once stall the processor.
+//! then copied at once stall the CPU.
 
 /// The digits of `value` below 10^8, the first in the lowest byte, each 0 to 9; leading zeros fill up.
 ///
@@ -41,7 +41,7 @@ impl<const N: usize> Default for ShortText<N> {
 }
 
 /// Text that is put together where it stays, of pieces that are stored at once. `N` bytes are room for all of it, and for
-/// what a piece has behind its end.
+/// what a piece has after its end.
 pub(crate) struct Pieces<'o, const N: usize> {
     room: &'o mut [u8; N],
     len: usize,

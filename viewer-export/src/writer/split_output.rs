@@ -45,7 +45,7 @@ pub(crate) struct Split {
     bytes: ByteCount,
     error: Option<io::Error>,
 
-    // What each part gets at its begin.
+    // What each part gets at its start.
     start: Option<u64>,
     processes: Vec<Process>,
     locations: Vec<Location>,

@@ -28,7 +28,7 @@ struct Section {
 }
 
 impl Sections {
-    /// Adds an empty section behind the others and gives its number.
+    /// Adds an empty section after the others and gives its number.
     pub(crate) fn add(&mut self) -> usize {
         self.sections.push(Section::default());
         self.sections.len() - 1

@@ -1,14 +1,14 @@
-//! One file, written by several sinks at once. Each has a share of the processes, and they take turns. Or each has segments of one
-//! process, which are written in the order of time.
+//! One file, written by several sinks at once. Each has a share of the processes, and they take turns. Or each has
+//! segments of one process, which are written in the order of time.
 //!
 //! ```text
 //! share 0: processes 0, 8, 16 ... --> sink --> buffers --\
 //! share 1: processes 1, 9, 17 ... --> sink --> buffers ---> one of each in turn --> the file
 //! ```
 //!
-//! The file is the same for any number of threads, whoever is faster: shares and turns depend on the timeline alone. Where
-//! fewer may work than there are shares, who waits for a turn lets another work. Where the system gives no threads, the file
-//! is made without shares: the same timeline, with other numbers.
+//! The file is the same for any number of threads, whoever is faster: shares and turns depend on the timeline alone.
+//! Where fewer may work than there are shares, who waits for a turn lets another work. Where the system gives no
+//! threads, the file is made without shares: the same timeline, with other numbers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -122,8 +122,8 @@ impl Turns {
         Err(writer.expect("there until now"))
     }
 
-    /// Does `work` for each share, in at most `workers` threads, of which the calling thread is one. Each takes one of the first shares,
-    /// and then the next that nobody has. Gives what came of it by share.
+    /// Does `work` for each share, in at most `workers` threads, of which the calling thread is one. Each takes one
+    /// of the first shares, and then the next that nobody has. Gives what came of it by share.
     pub(crate) fn take_in_order<R: Send>(&self, workers: usize, work: &(dyn Fn(u32) -> R + Sync)) -> Vec<R> {
         let shares = self.state.lock().shares.len() as u32;
         let workers = (workers as u32).clamp(1, shares.max(1));

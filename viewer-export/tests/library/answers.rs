@@ -401,7 +401,7 @@ fn tasks_that_wait_for_a_mutex_are_not_too_few() {
     nearly(finding(&answers, "critical_contention").gain_ns, 3 * UNIT);
 }
 
-/// The creator works for long, and all threads run short tasks behind its work: more tasks shorten only these.
+/// The creator works for long, and all threads run short tasks after its work: more tasks shorten only these.
 #[test]
 fn tasks_behind_a_late_creator_gain_what_they_take() {
     let mut script = Script::new(4);
@@ -633,7 +633,7 @@ fn a_wait_in_serial_code_is_none_of_its_work() {
     about(finding(&answers, "external_wait").gain_ns, 8 * UNIT);
 }
 
-/// Where a trace does not have such waits, what processors were not used for shows that there are some.
+/// Where a trace does not have such waits, what CPUs were not used for shows that there are some.
 #[test]
 fn waits_that_were_not_recorded_are_hinted_at() {
     let with = |metadata: &'static str| {
@@ -650,7 +650,7 @@ fn waits_that_were_not_recorded_are_hinted_at() {
     );
     assert_eq!(with(with_cpu_time!("3,5", "300000000", "300000000", "100000000")).waits_note, None);
     assert_eq!(late(with_cpu_time!("3,5", "1000000", "1000000", "100000")).waits_note, None, "too short");
-    // The system does not say how long others had the processors.
+    // The system does not say how long others had the CPUs.
     let answers = with(
         r#"{"cpu_time": {"process_begin_ns": 0, "process_end_ns": 1, "threads": [[1, 0, 100000000], [2, 0, 300000000]], "unknown_threads": 0}}"#,
     );

@@ -1,4 +1,5 @@
-//! Traces whose clock is coarse: Arm's, which ticks 24 million to a thousand million times per second. Many events have the same time then.
+//! Traces whose clock is coarse: Arm's, which ticks 24 million to a thousand million times per second. Many events
+//! have the same time then.
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -10,7 +11,7 @@ use crate::contract::{keeps_contract, nonsense};
 use crate::facts::{json_of, with_trace};
 use crate::stats::{fixtures, stats};
 
-/// Of Apple's and others' processors, servers, a development board, and Armv8.6 on.
+/// Of Apple's and others' CPUs, servers, a development board, and Armv8.6 on.
 const RATES: [u64; 5] = [24_000_000, 25_000_000, 54_000_000, 100_000_000, 1_000_000_000];
 
 /// The text, with each process on a clock of so many ticks per second.
@@ -71,7 +72,8 @@ fn timelines_keep_their_contract_and_durations_are_not_negative() {
     let keeps = |text: &str| catch_unwind(|| with_trace(text, keeps_contract)).is_ok();
     let all = traces();
     let count = all.len();
-    // The contract is of items as exports get them: of one fixture, that of counters, they do not come in this order on any clock.
+    // The contract is of items as exports get them: of one fixture, that of counters, they do not come in this order
+    // on any clock.
     let sound: Vec<_> = all.into_iter().filter(|(_, text)| keeps(text)).collect();
     assert!(sound.len() + 1 >= count, "{} of {count}", sound.len());
     for (name, text) in sound {
@@ -90,10 +92,11 @@ fn timelines_keep_their_contract_and_durations_are_not_negative() {
     }
 }
 
-/// An untied task leaves one thread and goes on on another, within a tick: which comes first is not known, and so not how long the task was.
+/// An untied task leaves one thread and goes on on another, within a tick: which comes first is not known, and so not
+/// how long the task was.
 const TASK_ON_TWO_THREADS: &str = "left_in_draft.trace";
 
-/// A processor may read its counter before what comes earlier in the program.
+/// A CPU may read its counter before what comes earlier in the program.
 #[test]
 fn a_time_that_goes_back_is_that_of_the_event_before() {
     let text = "1000 1 thread_begin type=initial\n\

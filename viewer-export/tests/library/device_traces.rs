@@ -29,7 +29,8 @@ pub(crate) fn has_findings(name: &str, expected: &[&str]) {
     assert_eq!(found, expected, "{name}");
 }
 
-/// Checks that a trace's timeline is as it was. `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+/// Checks that a trace's timeline is as it was. `OMPTRACE_BLESS=1` writes what came out; read the difference before
+/// you commit it.
 #[track_caller]
 pub(crate) fn is_as_before(name: &str) {
     is_as_reviewed(&path(format!("{name}.txt")), &text(&open(name)));

@@ -213,7 +213,7 @@ fn lines_of_deep_nests_are_not_long() {
     assert!(exported.contains(&depth), "{}", exported.lines().last().unwrap_or_default());
 }
 
-/// Speedscope, which sorts begins and ends of one time, does not find the begin of a mark behind another begin.
+/// Speedscope, which sorts starts and ends of one time, does not find the start of a mark after another start.
 #[test]
 fn the_mark_of_an_arrow_comes_before_what_begins_at_its_time() {
     // An acquisition without duration, after which the thread waits again.

@@ -133,13 +133,14 @@ const SECONDS: i64 = 10;
 /// What is in the traces of two hosts.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Half round trips of a measurement at the begin and at the end.
+    /// Half round trips of a measurement at the start and at the end.
     half_round_trip_ns: Option<i64>,
     /// Messages from the second rank, besides those from the first one.
     both_ways: bool,
 }
 
-/// The second host's time of day is 5 ms ahead, and its clock runs 40 millionths faster. The ranks exchange a message each second.
+/// The second host's time of day is 5 ms ahead, and its clock runs 40 millionths faster. The ranks exchange a message
+/// each second.
 fn two_hosts(known: Known) -> String {
     const RAW_AT_START: i64 = 1_000_000;
     let shown = |rank: usize, time: i64| if rank == 0 { time } else { time + time / 25_000 };
@@ -156,7 +157,7 @@ fn two_hosts(known: Known) -> String {
         let _ = writeln!(text, "2 1 object_defined domain=1 kind=1 handle=0x10 facts=2,{rank},0,0,1");
         let _ = writeln!(text, "3 1 call_end class=14 function=250 domain=1 peer=-4 tag=-4");
         if let Some(half) = known.half_round_trip_ns.filter(|_| rank == 0) {
-            // The answer comes from the begin of the round trip, which is as far off as can be.
+            // The answer comes from the start of the round trip, which is as far off as can be.
             let mut measure = |time: i64| {
                 let (own, peer) = (RAW_AT_START + time + half, RAW_AT_START + shown(1, time + 10));
                 let trip = 2 * half;

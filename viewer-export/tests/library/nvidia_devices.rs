@@ -124,7 +124,7 @@ fn what_is_missing_is_reported() {
     }
 }
 
-/// The device's clock in nanoseconds at the begin and the end of each kernel, as the programs printed them.
+/// The device's clock in nanoseconds at the start and the end of each kernel, as the programs printed them.
 const SPUN: &[(&str, [(i64, i64); 4])] = &[
     (
         "nvidia_spin",

@@ -1,5 +1,6 @@
-//! Traces of OpenUH's runtime, which has the Collector API and which nobody installs any more: `tests/historic/openuh_*`, recorded
-//! on the real thing. A program of known structure, two repetitions on three threads, called it as OpenUH's compiler does.
+//! Traces of OpenUH's runtime, which has the Collector API and which nobody installs any more:
+//! `tests/historic/openuh_*`, recorded on the real thing. A program of known structure, two repetitions on three
+//! threads, called it as OpenUH's compiler does.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

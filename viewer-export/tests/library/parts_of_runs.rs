@@ -19,7 +19,7 @@ fn part_of(text: &str, options: &Options) -> Result<Stats, NoAnswer> {
     Ok(Stats::with(&inputs, options)?.0)
 }
 
-/// A time before all times of the timeline: the begin of a part with all that a process did before.
+/// A time before all times of the timeline: the start of a part with all that a process did before.
 const BEFORE: i64 = -(1 << 50);
 
 /// Wherever a run is cut in two, the causes of both parts add up to those of the whole. So do waits and work of each thread.
@@ -87,7 +87,7 @@ fn windows_of_nonsense_add_up() {
     }
 }
 
-/// Two threads: the first one works from begin to end, the second one in a region from 100 to 140, and waits until 201. The
+/// Two threads: the first one works from start to end, the second one in a region from 100 to 140, and waits until 201. The
 /// phase begins inside the region and ends after it; recording is off for a while.
 const TWO_THREADS: &str = "\
 0 1 thread_info os_tid=10 name=app

@@ -42,7 +42,7 @@ fn a_wait_that_tasks_interrupt_is_one() {
 
     let thread = &stats.threads[0];
     // The wake-up is of the region, too.
-    // So is the wait for its end, behind the implicit task.
+    // So is the wait for its end, after the implicit task.
     assert_eq!((thread.parallel_ns, thread.working_ns), (Some(600), Some(270)));
     assert_eq!((thread.barriers_ns, thread.taskwaits_ns), (Some(310), Some(10)));
     assert_eq!((thread.wake_up_ns, thread.tasks), (Some(10), Some(2)));
@@ -393,7 +393,7 @@ fn who_is_not_idle_works_where_members_are_not_reported() {
 }
 
 /// A process that had run for 1000 ns when the tracer began, and ran for 100 more when that had ended. Its clock said
-/// 1,000,000 at the tracer's begin.
+/// 1,000,000 at the tracer's start.
 #[test]
 fn a_process_counts_from_its_own_start_to_its_own_end() {
     let of_record = r#""record": {"exit_status": 0, "started_raw_ns": 999200, "ended_raw_ns": 1000700}"#;
@@ -421,7 +421,7 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     let serial = |process: &ProcessStats| {
         [process.serial_before_ns, process.serial_between_ns, process.serial_after_ns]
     };
-    // Behind the last event, nothing is known.
+    // After the last event, nothing is known.
     assert_eq!(serial(process), [Some(15_000_100), Some(0), Some(100)]);
     // The one that started it knows it better.
     let recorded = with(&format!(", {of_record}"));
@@ -544,8 +544,8 @@ fn nobody_works_while_recording_is_off_or_events_are_lost() {
     of("70 1 lost begin=40 events=7\n");
 }
 
-/// The picture over time holds the time of each thread as the accounting does; what is missing there is what threads had nothing to
-/// do.
+/// The picture over time holds the time of each thread as the accounting does; what is missing there is what threads
+/// had nothing to do.
 #[test]
 fn the_picture_over_time_adds_up_to_the_accounting() {
     let gap = format!("{ALONE}40 1 monitoring change=2\n70 1 monitoring change=3\n{ALONE_END}");

@@ -1,5 +1,5 @@
-//! Hidden helpers of the runtime's, which run target tasks (`target nowait`). They are no threads of the program: their time is not
-//! accounted for, but others wait for them.
+//! Hidden helpers of the runtime's, which run target tasks (`target nowait`). They are no threads of the program:
+//! their time is not accounted for, but others wait for them.
 
 use crate::states::*;
 

@@ -131,7 +131,7 @@ impl<const S: usize> Threads<S> {
 
     pub(in crate::states) fn leave_task(&mut self, lane: usize, time: Ns, open: &Open) {
         let of_thread = &mut self.all[lane];
-        // Where it goes on, on another thread, that comes behind what it has done here.
+        // Where it goes on, on another thread, that comes after what it has done here.
         if let Some(task) = open.task.and_then(|task| self.tasks.get_mut(&task)) {
             task.start.raise(&of_thread.now);
         }

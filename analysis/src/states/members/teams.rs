@@ -164,8 +164,8 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread arrives at a barrier, unless it is in one. True if it does. `is_last`: the runtime says that it is the one at the
-    /// region's end.
+    /// The thread arrives at a barrier, unless it is in one. True if it does. `is_last`: the runtime says that it is
+    /// the one at the region's end.
     pub(in crate::states) fn arrive(
         &mut self,
         lane: usize,

@@ -35,7 +35,7 @@ pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
 }
 
 impl Interpreter<'_, '_> {
-    /// The begin of the region that the thread has just begun comes again.
+    /// The start of the region that the thread has just begun comes again.
     pub(crate) fn is_reported_again(&mut self, thread: usize, time: Ns, region: u64) -> bool {
         let top = self.threads[thread].stack().last();
         if !top.is_some_and(|top| top.construct == Construct::Parallel && top.key == region) {

@@ -13,7 +13,7 @@ use crate::model::{FunctionKind, RuntimeActivity, StackFrame};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) frame: StackFrame,
-    /// The begin of the function that has the code, where that is known, else the code itself.
+    /// The start of the function that has the code, where that is known, else the code itself.
     pub(super) begin: u64,
     pub(super) belongs_to: BelongsTo,
     /// What the runtime's function does, where its name says it; or a flush that the compiler has put into the program.
@@ -40,7 +40,7 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    /// What `address` is, a return address or one behind the code itself: at least one, from the innermost.
+    /// What `address` is, a return address or one after the code itself: at least one, from the innermost.
     pub(super) fn of(&mut self, stage: &mut Stage<'_>, address: u64) -> &[Code] {
         if self.generation != stage.names.generation() {
             self.generation = stage.names.generation();
@@ -96,8 +96,8 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     functions.collect()
 }
 
-/// What a function of the runtime does that no event is recorded of. Fortran's have an underscore behind their names. The adapter's
-/// functions are the bodies of those of libgomp.
+/// What a function of the runtime does that no event is recorded of. Fortran's have an underscore after their names.
+/// The adapter's functions are the bodies of those of libgomp.
 fn activity(function: &str) -> Option<RuntimeActivity> {
     let of_adapter = function.strip_suffix("::body");
     let of_adapter = of_adapter.and_then(|path| path.rsplit("::").next());

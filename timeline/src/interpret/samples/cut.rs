@@ -68,7 +68,7 @@ mod tests {
         kinds.chars().map(code).collect()
     }
 
-    /// Checks the segments, of which `expected` has one behind the other.
+    /// Checks the segments, of which `expected` has one after the other.
     fn check(kinds: &str, expected: &str) {
         let segments = segments(&codes(kinds)).into_iter();
         let segments: Vec<&str> = segments.map(|range| &kinds[range]).collect();

@@ -59,7 +59,7 @@ pub(crate) struct Samples {
 struct Sampled {
     /// The runtime made it: what is outside of the outermost frame of the runtime is no code of the program.
     is_worker: bool,
-    /// Samples whose stacks are not complete, and those behind them.
+    /// Samples whose stacks are not complete, and those after them.
     pending: VecDeque<Pending>,
 }
 
@@ -635,8 +635,9 @@ impl Own<'_> {
         self.callers_of_runtime(inside).find(|frame| self.is_around_region(*frame, body(*frame), place))
     }
 
-    /// Whether a frame called the runtime for the region of this place, and the runtime called `body`. The place is the return address
-    /// of that call, or it is just behind the begin of the region's function, by the adapter for libgomp.
+    /// Whether a frame called the runtime for the region of this place, and the runtime called `body`. The place is
+    /// the return address of that call, or it is just after the start of the region's function, by the adapter for
+    /// libgomp.
     fn is_around_region(&self, caller: usize, body: Option<usize>, place: u64) -> bool {
         self.addresses[caller] == place
             || body.is_some_and(|body| self.codes[body].begin.wrapping_add(1) == place)

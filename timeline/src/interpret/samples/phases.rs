@@ -1,4 +1,5 @@
-//! The phases that a sample was taken in, as frames outside of its stack, for sinks that [want](crate::model::Wants::PHASE_FRAMES) them.
+//! The phases that a sample was taken in, as frames outside of its stack, for sinks that
+//! [want](crate::model::Wants::PHASE_FRAMES) them.
 //!
 //! ```text
 //! thread 0    step ( assemble ( parallel (              its own phases, from the outermost

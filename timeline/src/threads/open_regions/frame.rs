@@ -20,7 +20,7 @@ pub(crate) struct Frame {
     pub(super) begin: Ns,
     /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
     pub(super) limit: Ns,
-    /// It is the implicit task of a parallel region whose begin is known.
+    /// It is the implicit task of a parallel region whose start is known.
     pub(super) is_member: bool,
     /// Its end was reported; it is shown until its parallel region ends.
     pub(super) ended: bool,
@@ -38,8 +38,9 @@ pub(crate) struct Frame {
     pub(crate) iterations: u64,
     /// The number of the event that began it.
     pub(super) opened: u64,
-    /// The number of another event that matters to it, or 0. Of a loop, that is its newest chunk; of a wait, the event after which it
-    /// went on last. Of a wait for a mutex, it is the acquisition by the thread that had that when the wait began.
+    /// The number of another event that matters to it, or 0. Of a loop, that is its newest chunk; of a wait, the
+    /// event after which it went on last. Of a wait for a mutex, it is the acquisition by the thread that had that
+    /// when the wait began.
     pub(crate) further: u64,
 }
 
@@ -144,7 +145,7 @@ impl Frame {
         self.begin
     }
 
-    /// The implicit task of a parallel region whose begin is known.
+    /// The implicit task of a parallel region whose start is known.
     pub(crate) fn member(construct: Construct, task: u64, region: RegionId) -> Frame {
         Frame { is_member: true, ..Frame::new(construct, task, region) }
     }

@@ -72,7 +72,8 @@ impl Frame {
 }
 
 impl Thread {
-    /// The state of each open region; `None` where something else is to come, or one has been cut: then its begin is not what shows.
+    /// The state of each open region; `None` where something else is to come, or one has been cut: then its start is
+    /// not what shows.
     pub(crate) fn states(&self) -> Option<Vec<FrameState>> {
         let is_plain = self.hidden == 0
             && self.awaited.is_empty()
@@ -81,8 +82,8 @@ impl Thread {
         is_plain.then(|| self.stack.iter().map(Frame::state).collect())
     }
 
-    /// How far the region at `index` of the stack has come, if its begin does not say it all. `iterations` are those of the newest
-    /// chunk of a loop.
+    /// How far the region at `index` of the stack has come, if its start does not say it all. `iterations` are those
+    /// of the newest chunk of a loop.
     pub(crate) fn progress(&self, index: usize, iterations: u64) -> Option<Progress> {
         let frame = &self.stack[index];
         let progress = Progress {

@@ -4,7 +4,7 @@
 //! may be a jump (a tail call). Then that is the return address of the function: the code before it calls that
 //! function, and not the runtime. The construct is then somewhere in what is called there.
 //!
-//! GCC puts a fence in the place of a flush. A signal that comes during a fence is delivered behind it.
+//! GCC puts a fence in the place of a flush. A signal that comes during a fence is delivered after it.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ const FENCES: [&[u8]; 5] = [
 ];
 
 impl<'d> Calls<'d> {
-    /// The calls of `file`; none where the instructions of its processor are not read here.
+    /// The calls of `file`; none where the instructions of its CPU are not read here.
     pub(crate) fn of(file: &object::File<'d>) -> Calls<'d> {
         if file.architecture() != Architecture::X86_64 {
             return Calls::default();

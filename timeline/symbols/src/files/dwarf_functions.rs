@@ -151,7 +151,7 @@ impl<'u, 'd> Attributes<'u, 'd> {
         self.is_true(gimli::DW_AT_declaration)
     }
 
-    /// File name, without folders, and line.
+    /// File name, without directories, and line.
     fn begin(&self) -> Option<(String, u32)> {
         let AttributeValue::FileIndex(file) = self.value(gimli::DW_AT_decl_file)? else {
             return None;

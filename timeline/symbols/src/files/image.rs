@@ -25,12 +25,12 @@ const MAX_DIRECTIVE_LINES: u32 = 3;
 pub(crate) enum Code {
     /// Calls of the OpenMP runtime.
     Calls,
-    /// The begins of the functions that compilers made of constructs: TR2 has no others.
+    /// The starts of the functions that compilers made of constructs: TR2 has no others.
     OutlinedFunctions,
 }
 
-/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, each with what the runtime is called
-/// for. And the checksums of their source files.
+/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, each with what the
+/// runtime is called for. And the checksums of their source files.
 pub(crate) fn places(
     files: &Files,
     code: Code,
@@ -178,8 +178,9 @@ impl<'d> Image<'d> {
         place
     }
 
-    /// The line of the target construct in `function` whose kernel is launched at `offset`. Clang up to 19 gives that call no line,
-    /// but the kernel's name has the construct's. Where the function has several, it is the one between the lines around.
+    /// The line of the target construct in `function` whose kernel is launched at `offset`. Clang up to 19 gives that
+    /// call no line, but the kernel's name has the construct's. Where the function has several, it is the one between
+    /// the lines around.
     fn target_construct(&self, offset: u64, function: &str) -> Option<(String, u32)> {
         let of_function = self.kernels.iter().filter(|(of, _)| of == function);
         let lines: Vec<u32> = of_function.map(|(_, line)| *line).collect();
@@ -193,7 +194,7 @@ impl<'d> Image<'d> {
         let rows = rows
             .filter_map(|(address, _, row)| Some((address, row.file?, row.line.filter(|line| *line != 0)?)));
         let mut rows: Vec<(u64, &str, u32)> = rows.collect();
-        // A function begins in its own file; code of others is inlined behind that.
+        // A function begins in its own file; code of others is inlined after that.
         let file = rows.first()?.1;
         rows.retain(|(_, of, _)| *of == file);
         let line = match lines[..] {
@@ -216,11 +217,12 @@ impl<'d> Image<'d> {
         (offset < symbol.end).then_some(symbol)
     }
 
-    /// The functions at `offset`, from the innermost. Compilers give the calls that they add themselves no line of their own (line 0).
-    /// The lines of the functions around are those of other calls, perhaps in other files.
+    /// The functions at `offset`, from the innermost. Compilers give the calls that they add themselves no line of
+    /// their own (line 0). The lines of the functions around are those of other calls, perhaps in other files.
     fn frames_at_call(&self, offset: u64) -> Vec<CodeFrame> {
         let mut frames = self.frames(offset);
-        // Clang inlines the function that it makes of a construct into another one that it makes, and may give the line to that only.
+        // Clang inlines the function that it makes of a construct into another one that it makes, and may give the
+        // line to that only.
         frames.dedup_by(|outer, inner| {
             let are_one = is_of_clang(outer) && is_of_clang(inner);
             if are_one && inner.1.is_none() {
@@ -231,9 +233,9 @@ impl<'d> Image<'d> {
         frames
     }
 
-    /// Like [`Image::frames_at_call`], of the call for a loop. If the loop is combined with its region (`parallel for`), Clang gives the
-    /// call the line of the `for` statement, and else that of the directive. The source shows which; without it, the line is only near
-    /// where the region is a few lines above.
+    /// Like [`Image::frames_at_call`], of the call for a loop. If the loop is combined with its region
+    /// (`parallel for`), Clang gives the call the line of the `for` statement, and else that of the directive. The
+    /// source shows which; without it, the line is only near where the region is a few lines above.
     fn frames_of_loop(&mut self, offset: u64) -> (Vec<CodeFrame>, bool) {
         let region = self.frames(offset).into_iter().filter(is_of_clang).nth(1);
         let mut frames = self.frames_at_call(offset);
@@ -254,9 +256,10 @@ impl<'d> Image<'d> {
         (frames, is_near)
     }
 
-    /// Like [`Image::frames_at_call`], of a call that GCC makes of a directive and gives the place of an earlier statement. That may
-    /// be in a function that is inlined before. The source says in which of the functions the directive is. Where it does not, it is the
-    /// one that all is inlined into, and the line is only near that of the directive, which comes second.
+    /// Like [`Image::frames_at_call`], of a call that GCC makes of a directive and gives the place of an earlier
+    /// statement. That may be in a function that is inlined before. The source says in which of the functions the
+    /// directive is. Where it does not, it is the one that all is inlined into, and the line is only near that of the
+    /// directive, which comes second.
     fn frames_of_gcc(&mut self, offset: u64, directive: Directive) -> (Vec<CodeFrame>, bool) {
         let mut frames = self.frames(offset);
         // What a directive is combined with may be in a function of its own, where nothing else of that kind may be.
@@ -291,8 +294,9 @@ impl<'d> Image<'d> {
         (frames, has_line)
     }
 
-    /// The place `source` of the call at `offset`, or the last before it, that is in the function which has the code. GCC may give the
-    /// call the place of what is inlined before without saying so. Nothing of a function is before its begin.
+    /// The place `source` of the call at `offset`, or the last before it, that is in the function which has the code.
+    /// GCC may give the call the place of what is inlined before without saying so. Nothing of a function is before
+    /// its start.
     fn in_function(&mut self, offset: u64, source: (String, u32)) -> Option<(String, u32)> {
         let Some((start, end)) = self.symbol(offset).map(|symbol| (symbol.start, symbol.end)) else {
             return Some(source);
@@ -327,7 +331,7 @@ impl<'d> Image<'d> {
         producer.is_some_and(|producer| producer.slice().starts_with(b"GNU "))
     }
 
-    /// The first line behind `line` of which the compilation unit has code.
+    /// The first line after `line` of which the compilation unit has code.
     fn next_line(&mut self, offset: u64, file: &str, line: u32) -> Option<u32> {
         let lines = self.line_table(offset)?.lines.get(file)?;
         lines.range(line.checked_add(1)?..).next().copied()
@@ -341,8 +345,8 @@ impl<'d> Image<'d> {
         let Some(frame) = frames.pop() else {
             return (None, None);
         };
-        // In the function that Clang made, a call of the construct's code is inlined that has the construct's line. In those of other
-        // compilers it may be the program's own call, in any line of the construct.
+        // In the function that Clang made, a call of the construct's code is inlined that has the construct's line.
+        // In those of other compilers it may be the program's own call, in any line of the construct.
         let is_line_of_construct = !is_inlined || is_of_clang(&frame);
         let (name, source) = frame;
         (name, source.filter(|_| is_line_of_construct))
@@ -353,8 +357,8 @@ impl<'d> Image<'d> {
         self.symbol(offset).is_some_and(|symbol| symbol.start == offset && is_of_gcc(symbol.name))
     }
 
-    /// The function that GCC made of a construct and that begins at `offset`, and the line of its directive. That is its first row in
-    /// the line table. Further rows of the same address are those of what it executes first.
+    /// The function that GCC made of a construct and that begins at `offset`, and the line of its directive. That is
+    /// its first row in the line table. Further rows of the same address are those of what it executes first.
     fn first_line(&mut self, offset: u64) -> CodeFrame {
         let name = self.symbol(offset).map(|symbol| symbol.name.to_owned());
         let line = self.line_table(offset).and_then(|table| table.directives.get(&offset).cloned().flatten());

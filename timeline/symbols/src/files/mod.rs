@@ -3,7 +3,7 @@
 //!
 //! Debug files are found as GDB finds them ("Debugging Information in Separate Files"). One way is the build id, in
 //! `.build-id/`. The other is the name in `.gnu_debuglink`: beside the module, in `.debug/` there, and below the
-//! folders for debug files. The file shared by dwz is found through `.gnu_debugaltlink`.
+//! directories for debug files. The file shared by dwz is found through `.gnu_debugaltlink`.
 
 pub(crate) mod call_site;
 pub(crate) mod dwarf_functions;
@@ -208,7 +208,7 @@ fn roots(debug_dirs: &[PathBuf]) -> impl Iterator<Item = &Path> {
     debug_dirs.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM_DEBUG_DIR)])
 }
 
-/// The folder of the file behind symbolic links.
+/// The directory of the file behind symbolic links.
 fn real_folder(path: &Path) -> PathBuf {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     real.parent().map(Path::to_path_buf).unwrap_or_default()

@@ -1,8 +1,9 @@
-//! Code that a program makes while it runs, by its perf map: `/tmp/perf-PID.map`, which compilers at run time write for profilers
-//! (Linux, `tools/perf/Documentation/jit-interface.txt`). Each line has a function: begin and size in hexadecimal digits, and name.
+//! Code that a program makes while it runs, by its perf map: `/tmp/perf-PID.map`, which compilers at run time write
+//! for profilers (Linux, `tools/perf/Documentation/jit-interface.txt`). Each line has a function: begin and size in
+//! hexadecimal digits, and name.
 //!
-//! Such code comes and goes, and the map does not say when. An address has a name only where all of the map's functions
-//! that hold it have the same.
+//! Such code comes and goes, and the map does not say when. An address has a name only where all of the map's
+//! functions that hold it have the same.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! The OpenMP directives in source files.
 //!
-//! GCC leaves the lines of some directives out of the debug information: the call that it makes of one has the line of the statement
-//! before. The source has the directive between that statement and the next.
+//! GCC leaves the lines of some directives out of the debug information: the call that it makes of one has the line
+//! of the statement before. The source has the directive between that statement and the next.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ struct Written {
     /// Its lines, from 1.
     first: u32,
     last: u32,
-    /// The first line behind it that is not empty or a comment.
+    /// The first line after it that is not empty or a comment.
     statement: Option<u32>,
     /// Its words, in small letters: names and what is in parentheses.
     words: Vec<String>,
@@ -40,7 +40,7 @@ impl Written {
             || directive == Directive::Loop && self.statement == Some(line)
     }
 
-    /// Whether GCC calls the runtime for that directive, at its begin, because of this.
+    /// Whether GCC calls the runtime for that directive, at its start, because of this.
     fn is(&self, directive: Directive) -> bool {
         let has = |words: &[&str]| self.words.iter().any(|word| words.contains(&word.as_str()));
         let name = self.words.first().map_or("", String::as_str);
@@ -69,14 +69,14 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// The files that have not been changed since the module was, at `modified_ns` (Unix time; 0: not known). Others may have their
-    /// directives in other lines.
+    /// The files that have not been changed since the module was, at `modified_ns` (Unix time; 0: not known). Others
+    /// may have their directives in other lines.
     pub(crate) fn older_than(modified_ns: u64) -> Sources {
         Sources { modified_ns, files: HashMap::new() }
     }
 
     /// The line of the directive for which the runtime is called where the debug information has `line`. `next` is the first line
-    /// behind it that the debug information has, too. `None` where nothing or more than one directive can be meant.
+    /// after it that the debug information has, too. `None` where nothing or more than one directive can be meant.
     pub(crate) fn directive(
         &mut self,
         file: &str,
@@ -107,8 +107,8 @@ impl Sources {
         written.any(|written| written.is_combined() && written.is(directive))
     }
 
-    /// The first line of the directive that has `line`, as far as the source shows it: gfortran gives directives of several lines one
-    /// of the others.
+    /// The first line of the directive that has `line`, as far as the source shows it: gfortran gives directives of
+    /// several lines one of the others.
     pub(crate) fn first_line(&mut self, file: &str, line: u32) -> u32 {
         let written = self.of(file).iter().find(|written| (written.first..=written.last).contains(&line));
         written.map_or(line, |written| written.first)

@@ -1,4 +1,5 @@
-//! Where functions begin, by a module's unwind information. Programs without symbols have it too: exceptions and profilers need it.
+//! Where functions begin, by a module's unwind information. Programs without symbols have it too: exceptions and
+//! profilers need it.
 
 use addr2line::gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection};
 use object::{Object, ObjectSection};
@@ -37,7 +38,7 @@ pub(crate) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
     functions
 }
 
-/// The begin of that of `functions` which holds `offset`.
+/// The start of that of `functions` which holds `offset`.
 pub(crate) fn begin(functions: &[(u64, u64)], offset: u64) -> Option<u64> {
     let after = functions.partition_point(|(begin, _)| *begin <= offset);
     let (begin, end) = functions[..after].last()?;

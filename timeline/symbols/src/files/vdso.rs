@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 
 use crate::files::loaded_module::file_name;
 
-/// The name of the vDSO without a folder, where that is what `path` names: there is none. Tracers up to 0.2.0 put the folder of
-/// the process in front of it.
+/// The name of the vDSO without a directory, where that is what `path` names: there is none. Tracers up to 0.2.0 put
+/// the directory of the process in front of it.
 pub(crate) fn name(path: &str) -> Option<&str> {
     let names = ["linux-vdso.so.1", "linux-vdso64.so.1", "linux-gate.so.1", "[vdso]"];
     let name = file_name(path);

@@ -11,11 +11,11 @@ pub(crate) enum Function {
     Lambda,
 }
 
-/// Begin what OpenMP compilers put behind the name of the function that they made something of: `main.omp_outlined_debug__.3`,
+/// Begin what OpenMP compilers put after the name of the function that they made something of: `main.omp_outlined_debug__.3`,
 /// `.omp_task_entry..5` (Clang), `main._omp_fn.0` (GCC), `_QQmain..omp_par` (flang).
 const OF_OPENMP: [&str; 5] = [".omp_", "._omp_", "..omp_", ".omp.", ".ompvariant"];
 
-/// The words that compilers put behind the name of a part, a copy or a specialization of a function.
+/// The words that compilers put after the name of a part, a copy or a specialization of a function.
 const OF_COPIES: [&str; 10] =
     ["cold", "default", "hot", "ifunc", "localalias", "resolver", "unlikely", "warm", "__uniq", "cfi_jt"];
 
@@ -66,9 +66,9 @@ fn as_written(name: &str) -> &str {
     name
 }
 
-/// Whether a compiler put that word, which may have a number behind it, at the end of a name.
+/// Whether a compiler put that word, which may have a number after it, at the end of a name.
 fn is_copy(word: &str) -> bool {
-    // Of functions that are compiled for several processors (`target_clones`).
+    // Of functions that are compiled for several CPUs (`target_clones`).
     let is_of_processor = ["arch_", "avx", "sse"].iter().any(|name| word.starts_with(name));
     OF_COPIES.contains(&word) || is_of_processor
 }

@@ -73,7 +73,7 @@ fn push(shown: &mut String, character: char) {
 #[derive(Debug)]
 pub struct Printable<W: Write> {
     out: W,
-    /// The begin of a character whose end has not come.
+    /// The start of a character whose end has not come.
     begun: Vec<u8>,
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Folders that distinguish two files, at most. Stops paths of thousands of folders from being compared each with each.
+/// Directories that distinguish two files, at most. Stops paths of thousands of directories from being compared each with each.
 const MAX_FOLDERS: usize = 16;
 
-/// The path without `.`, `..` and empty parts, as the text says it: files are not asked. `..` stays where there is nothing before it
-/// to leave. LLVM and GDB do the same, since debug information has a header by as many paths as there are ways to include it.
+/// The path without `.`, `..` and empty parts, as the text says it: files are not asked. `..` stays where there is
+/// nothing before it to leave. LLVM and GDB do the same, since debug information has a header by as many paths as
+/// there are ways to include it.
 pub fn normalised(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -27,7 +28,7 @@ pub fn normalised(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// The names of files for people: the last part of the path, with as many folders as it takes to distinguish two files.
+/// The names of files for people: the last part of the path, with as many directories as it takes to distinguish two files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileNames {
     /// Those that the last part does not distinguish, by path.
@@ -51,7 +52,7 @@ impl FileNames {
                 for path in &paths {
                     *counts.entry(last_parts(path, parts)).or_default() += 1;
                 }
-                // Where all differ from here on, all have as many folders.
+                // Where all differ from here on, all have as many directories.
                 if counts.values().all(|count| *count == 1) || parts > MAX_FOLDERS {
                     let names = paths.iter().map(|path| match parts > MAX_FOLDERS {
                         true => ((*path).to_owned(), (*path).to_owned()),

@@ -355,7 +355,7 @@ impl LocalDefinitions {
         self.numbers.get(&(kind, local)).copied().unwrap_or(local)
     }
 
-    /// The time on the archive's clock. Between two offsets it is interpolated, before the first and behind the last the
+    /// The time on the archive's clock. Between two offsets it is interpolated, before the first and after the last the
     /// nearest two give it; one alone gives nothing.
     pub(super) fn global_time(&self, time: u64) -> u64 {
         let offsets = &self.clock_offsets;

@@ -10,7 +10,7 @@ use crate::writer::interned_text::ByWord;
 
 /// More than any event of the timeline has.
 const MAX_ATTRIBUTES: usize = 16;
-/// The bytes that they take: each a number, a type and a value, behind the record's number and length and their count.
+/// The bytes that they take: each a number, a type and a value, after the record's number and length and their count.
 const MAX_LIST_BYTES: usize = 2 + 2 + MAX_ATTRIBUTES * (5 + 1 + 9);
 const _: () = assert!(MAX_LIST_BYTES < 2 + 0xff);
 /// Types of values by number, up to the last that attributes have.

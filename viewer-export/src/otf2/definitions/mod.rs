@@ -1,6 +1,6 @@
 //! The definitions of an archive, written when all of its events are.
 //!
-//! A definition comes behind those that it refers to: some readers resolve references while they read.
+//! A definition comes after those that it refers to: some readers resolve references while they read.
 
 pub(crate) mod attributes;
 pub(crate) mod process_times;
@@ -155,7 +155,7 @@ impl Otf2 {
         }
     }
 
-    /// A process each, and behind them all an accelerator for each device that did something.
+    /// A process each, and after them all an accelerator for each device that did something.
     fn location_groups(&mut self, nodes: &SystemTree) -> Vec<LocationGroup> {
         let strings = &mut self.strings;
         let processes = self.processes.iter().zip(&nodes.of_process);
@@ -203,7 +203,7 @@ impl Otf2 {
         properties
     }
 
-    /// All threads, and behind them all streams.
+    /// All threads, and after them all streams.
     fn locations(&mut self) -> Vec<Location> {
         let strings = &mut self.strings;
         let threads = self.threads.iter().map(|thread| {
@@ -372,7 +372,7 @@ impl Otf2 {
         };
         let mut order: Vec<u32> = comms.keys().copied().collect();
         order.sort_unstable_by_key(|number| (depth(number), *number));
-        // Those of MPI come behind the teams.
+        // Those of MPI come after the teams.
         order.extend(self.communicators.numbers());
         let mut numbers = vec![0; order.iter().max().map_or(0, |most| *most as usize + 1)];
         for (new, old) in (0..).zip(order) {

@@ -1,4 +1,4 @@
-//! Answers about threads that are too many, late, or few, and about others that take the processors.
+//! Answers about threads that are too many, late, or few, and about others that take the CPUs.
 
 use super::*;
 
@@ -126,7 +126,7 @@ pub(super) fn late(processors: &'static str) -> Answers {
     script.end(rounds * UNIT)
 }
 
-/// To keep threads awake is no advice where they wait for processors.
+/// To keep threads awake is no advice where they wait for CPUs.
 #[test]
 fn threads_that_begin_late_may_be_more_than_the_processors() {
     for (metadata, id) in [
@@ -147,8 +147,8 @@ fn threads_that_begin_late_may_be_more_than_the_processors() {
     }
 }
 
-/// Metadata of a process on these processors, whose two threads had this much processor time, in ns. The waits of its runtime are
-/// short where threads share processors.
+/// Metadata of a process on these CPUs, whose two threads had this much CPU time, in ns. The waits of its runtime are
+/// short where threads share CPUs.
 macro_rules! with_cpu_time {
     ($affinity:literal, $first:literal, $second:literal, $delay:literal) => {
         concat!(
@@ -166,7 +166,7 @@ macro_rules! with_cpu_time {
     };
 }
 
-/// Of 20 ms, the one processor works 19: no change saves more than the other one.
+/// Of 20 ms, the one CPU works 19: no change saves more than the other one.
 #[test]
 fn no_finding_gains_more_than_processors_can_give() {
     let answers = late(with_cpu_time!("3", "9500000", "9500000", "10000000"));
@@ -175,12 +175,12 @@ fn no_finding_gains_more_than_processors_can_give() {
     // All of the time is work.
     let answers = late(with_cpu_time!("3", "10000000", "10000000", "10000000"));
     assert_eq!(ids(&answers), [""; 0]);
-    // On two processors, threads that wait may spin: what they worked is not known as exactly.
+    // On two CPUs, threads that wait may spin: what they worked is not known as exactly.
     let answers = late(with_cpu_time!("3,5", "20000000", "20000000", "0"));
     nearly(finding(&answers, "late_wake_up").gain_ns, 20 * 300_000);
 }
 
-/// Threads that sleep leave the processor to the others.
+/// Threads that sleep leave the CPU to the others.
 #[test]
 fn threads_that_sleep_are_not_too_many() {
     let answers = late(with_cpu_time!("3", "1000000", "1000000", "100000"));
@@ -194,7 +194,7 @@ fn threads_that_sleep_are_not_too_many() {
     assert_eq!(of_own.cpu_note, None);
 }
 
-/// Others had the processors: that is said, and nobody is told to spin.
+/// Others had the CPUs: that is said, and nobody is told to spin.
 #[test]
 fn a_busy_machine_is_said_first() {
     let answers = late(with_cpu_time!("3,5", "7000000", "7000000", "14000000"));
@@ -205,7 +205,7 @@ fn a_busy_machine_is_said_first() {
     assert!(!ids(&answers).contains(&"late_wake_up"), "{:?}", answers.findings);
 }
 
-/// 1.5 ms of the tracer behind the last event of two threads; in 0.5 ms more, the process ends. What an event costs is known.
+/// 1.5 ms of the tracer after the last event of two threads; in 0.5 ms more, the process ends. What an event costs is known.
 #[test]
 fn the_tracers_own_time_is_known() {
     let with = |json: &'static str| {

@@ -122,7 +122,8 @@ void caller(void) {
     assert_eq!(place.callers.len(), 1);
 }
 
-/// Line and whether it is only near, of each loop of Clang's, by the order of the calls. `is_source_known`: it was not changed later.
+/// Line and whether it is only near, of each loop of Clang's, by the order of the calls. `is_source_known`: it was
+/// not changed later.
 fn loops_of_clang(compiler: &str, optimization: &str, is_source_known: bool) -> Vec<(u32, bool)> {
     const SOURCE: &str = "void work(int);
 void separate(int n) {

@@ -42,7 +42,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The begin of a program is the first event of its process, and its end the last.
+    /// The start of a program is the first event of its process, and its end the last.
     pub(super) fn finish_programs(&mut self) {
         for (group, program) in in_order(&self.programs) {
             let first = program.first.unwrap_or(0);

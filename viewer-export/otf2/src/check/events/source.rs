@@ -25,7 +25,7 @@ pub(super) struct Source {
 
     /// The regions of the implicit tasks, by the place of their teams.
     pub(super) implicit: Vec<Vec<u64>>,
-    /// The teams, each with the task that the location goes on with behind it. The first is that outside of all.
+    /// The teams, each with the task that the location goes on with after it. The first is that outside of all.
     pub(super) teams: Vec<(CommRef, Task)>,
     pub(super) task: Task,
     pub(super) forks: u64,
