@@ -1,8 +1,8 @@
-//! Functions of samples, by number.
+//! Numbers of sampled functions.
 
 use std::collections::BTreeMap;
 
-/// A function, by its number in the timeline.
+/// A function's number in the timeline.
 pub(crate) type FunctionNumber = u32;
 
 /// CPU time by function.

@@ -1,4 +1,4 @@
-//! A process in numbers.
+//! The statistics of a process.
 
 use omptrace_timeline::model::{Ns, Process};
 use omptrace_trace_format::Ending;
@@ -79,7 +79,7 @@ impl ProcessStats {
     pub(crate) fn of(process: &Process, begin: Ns, end: Ns, threads: u32, main: Option<&Account>) -> Self {
         let lifetime = process.lifetime;
         let before = |started: Ns| lifetime.traced_from.abs_diff(started);
-        // Regions may have been overwritten.
+        // If events were overwritten, regions may be missing.
         let serial = main.filter(|_| !process.is_overwritten);
         let serial = serial.map(Account::serial);
         ProcessStats {
