@@ -83,7 +83,7 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
     /// The calls in which this rank waits for others when its trace ends; left out if there are none. Known only if the
-    /// traces of all ranks are given. See [`MpiJob`](crate::MpiJob).
+    /// traces of all ranks are given. See [`MpiJob`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpi_waits: Vec<WaitingRank>,
     /// The ranks of a deadlock that includes this rank: each waits for the next, and the last for the first. Left out

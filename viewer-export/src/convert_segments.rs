@@ -56,7 +56,7 @@ pub(crate) fn in_one_go(
     })
 }
 
-/// [`convert`](crate::convert) for one process in segments, which `workers` threads write in parallel.
+/// [`convert`](fn@crate::convert) for one process in segments, which `workers` threads write in parallel.
 pub(crate) fn side_by_side(
     inputs: &[&Reader],
     segments: &Segments,

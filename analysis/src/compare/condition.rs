@@ -102,6 +102,7 @@ impl Serialize for Condition {
 /// A condition that is broken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unmet {
+    /// The broken condition.
     pub condition: Condition,
     /// The change: for times, relative to the duration before; for efficiencies, absolute. `None` if a run lacks this
     /// number.

@@ -1,4 +1,4 @@
-//! Records the work of threads in their teams' [phases](super::phase).
+//! Records the work of threads in their teams' [phases](crate::scaling::phase).
 
 use super::*;
 use crate::scaling::phase::{At, Creator, Phase, Problem};

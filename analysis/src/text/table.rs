@@ -57,7 +57,7 @@ pub(crate) enum Empty {
     Never,
 }
 
-/// Like [`column`], with a heading that is created at run time.
+/// Like [`column()`], with a heading that is created at run time.
 pub(crate) fn column_of(heading: String, rank: u8) -> Column {
     Column { heading: Cow::Owned(heading), ..column("", rank) }
 }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Durations are those of the whole timeline, so a long slice is kept even if only a short piece of it is in the
-//! window. Teams, tasks and locks ([`ThreadEvent`](crate::model::ThreadEvent)) and [causes](Wants::CAUSES) are reported
-//! only for complete timelines: in a part, starts would lack their ends.
+//! window. Teams, tasks and locks ([`ThreadEvent`](crate::model::ThreadEvent)) and [causes](crate::model::Wants::CAUSES)
+//! are reported only for complete timelines: in a part, starts would lack their ends.
 
 mod arguments;
 mod duration;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Processes are independent: each has files of its own, so several machines can write parts of one data set. A large
-//! process can be divided, too ([`share`]). Only the Parquet library is used, without Arrow: rows are flat, and are
+//! process can be divided, too ([`splits`]). Only the Parquet library is used, without Arrow: rows are flat, and are
 //! encoded column by column. `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
 #![forbid(unsafe_code)]
 

@@ -38,7 +38,7 @@ pub(super) struct Lane {
     /// The time of the newest event, if it is an instant: Perfetto's importer takes an instant for the innermost slice
     /// until the next event.
     pub(super) instant: Option<Ns>,
-    /// The arguments of the newest slice, as written by [`write_arguments`].
+    /// The arguments of the newest slice, as written by `write_arguments`.
     pub(super) arguments: Vec<u8>,
     /// The arrows that lead to the newest slice.
     pub(super) arrows: Vec<(u64, LinkKind)>,

@@ -196,7 +196,7 @@ impl Otf2 {
         (next_group, next_comm + all.len() as u32)
     }
 
-    /// The names of all communicators, in the order of [`Communicators::numbers`].
+    /// The names of all communicators, in the order of `Communicators::numbers`.
     pub(super) fn communicator_names(&mut self) -> Vec<StringRef> {
         let names: Vec<String> =
             self.communicators.all().map(|defined| defined.communicator.name.clone()).collect();

@@ -29,7 +29,7 @@ pub(crate) use frame::{Frame, Meaning};
 pub(crate) use progress::{FrameState, Progress};
 
 /// Limits the time for a trace that contains only starts: each end is searched among all open regions. Deeper regions
-/// are left out; formats for viewers with less room [show less](crate::format::Format).
+/// are left out; formats for viewers with less room show less.
 const MAX_DEPTH: usize = 1 << 16;
 
 /// A thread and its open regions, outermost first.
