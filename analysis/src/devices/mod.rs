@@ -185,7 +185,7 @@ struct Moved {
 }
 
 impl Devices {
-    /// An interval of a device's queue.
+    /// Adds an interval of a device's queue.
     pub(crate) fn interval(
         &mut self,
         (process, device_num): (u32, i32),

@@ -29,7 +29,7 @@ pub struct MpiEfficiency {
     pub openmp_communication: Option<f64>,
 }
 
-/// Of a process: its time outside of MPI, and its number of threads.
+/// A process's time outside of MPI, in nanoseconds, and its number of threads.
 type Outside = (u64, u32);
 
 /// The time that each process of a job spends outside of MPI; `None` unless the traces of all ranks are present.

@@ -110,7 +110,7 @@ impl StateObserver for Spans {
         let Some(thread) = self.threads.get_mut(lane) else {
             return;
         };
-        // Those of enclosing teams remain pending.
+        // Waiting times in enclosing teams remain pending.
         let first = thread.pending.partition_point(|(of, ..)| *of < depth);
         for (_, begin, end) in thread.pending.split_off(first) {
             self.push(lane, begin, end, (cause, Some(place), None));

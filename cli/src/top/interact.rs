@@ -73,7 +73,7 @@ enum Next {
 }
 
 impl<'s> Session<'s> {
-    /// Of one trace or more.
+    /// A session for one or more traces.
     pub(super) fn new(choice: &'s Choice, watched: &'s mut Vec<Watched>) -> Session<'s> {
         let view = View { processes: watched.len(), period: MIN_PERIOD, ..View::default() };
         Session { choice, watched, look: None, view, has_begun: false, standstill: Standstill::default() }
