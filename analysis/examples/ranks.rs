@@ -1,11 +1,10 @@
-//! Makes a job of many ranks of a few real traces, to measure what reads thousands of them.
+//! Makes a job with many ranks from a few real traces, to measure commands that read thousands of traces.
 //!
 //! ```text
 //! cargo run --release -p omptrace-analysis --example ranks -- OUT 10000 app.0.omptrace app.1.omptrace
 //! ```
 //!
-//! Each rank has the events of one of the traces, the next one of the next. It has a rank and a process id of its own, and a
-//! summary.
+//! The ranks take the events of the given traces in turn. Each has a rank and a process id of its own, and a summary.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes the trace of a rank of a sealed one.
+/// Makes the trace of `rank` from a sealed trace.
 fn make(of: &Path, trace: &Path, rank: u32) -> Result<(), Box<dyn Error>> {
     let mut bytes = fs::read(of)?;
     let header = FileHeader::decode(&bytes, FILE_MAGIC).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Whether a trace is sound: nothing damaged, nothing lost, nothing that contradicts itself.
+//! Checks whether a trace is sound: nothing damaged, nothing lost, no contradictions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::{ProcessReport, RankMessages, Repair, Timeline, Unmatched, halves, replay};
 
-/// Reads the whole trace and lists what is not as it should be. In the file: damage and gaps (check sums, sequences,
-/// blocks). In the events: what was lost, times that go back, begins without end, ends without begin, ids that were never
-/// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
+/// Reads the whole trace and lists all problems. In the file: damage and gaps (check sums, sequences, blocks). In the
+/// events: what was lost, times that go back, begins without end, ends without start, ids that were never announced.
+/// Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let mut report = replay(&[reader], &mut NullSink, &mut |_| {});
     let process = report.processes.first_mut();
@@ -30,8 +30,9 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
     findings
 }
 
-/// What the traces of all ranks of an MPI job show together, by the path of each: messages with one end, and what was left open. Each
-/// finding is a note, because a program may do so, and a recording may begin or end in its midst. Nothing where ranks are missing.
+/// Checks across the traces of all ranks of an MPI job, by trace path: messages with only one end, and operations left
+/// open. Each finding is only a note, because a program may leave operations open, and a recording may start or end in
+/// the middle of an exchange. Returns nothing if ranks are missing.
 pub fn check_job(readers: &[&Reader]) -> BTreeMap<PathBuf, Vec<Finding>> {
     let timeline = Timeline::of(readers).with_ranks();
     let Some(ranks) = timeline.ranks() else { return BTreeMap::new() };
@@ -98,7 +99,7 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
     rows.into_iter().filter(is_there).map(finding).collect()
 }
 
-/// What a reader has twice is damaged all the same: another reader, or more damage, may need it.
+/// Counts blocks that a second copy repaired as damaged, too: another reader, or more damage, may need the copy.
 fn count_as_damage(diagnostic: &mut Diagnostic) {
     let has_another = [DiagnosticKind::BlockHeaderDamaged, DiagnosticKind::ChunkCopyDamaged];
     if has_another.contains(&diagnostic.kind) && !diagnostic.while_sealing {
@@ -106,7 +107,7 @@ fn count_as_damage(diagnostic: &mut Diagnostic) {
     }
 }
 
-/// Findings about things that the recording left out: names of functions, and one end of things.
+/// Findings about what the recording lacks: function names, and the other end of pairs.
 pub(crate) fn of_recording(reader: &Reader) -> impl Iterator<Item = Finding> {
     let note = |name, text| Finding { severity: Severity::Note, name, text };
     let nameless = nameless(reader).into_iter();
@@ -116,7 +117,7 @@ pub(crate) fn of_recording(reader: &Reader) -> impl Iterator<Item = Finding> {
     nameless.chain(halves.map(move |text| note("half_a_pair", text)))
 }
 
-/// Findings by the report of an interpreted process.
+/// Findings derived from the report of an interpreted process.
 pub(crate) fn findings(process: &ProcessReport) -> Vec<Finding> {
     let lost = process.losses().map(|(severity, name, text)| Finding { severity, name, text });
     let damage = process.diagnostics.iter().map(of_diagnostic);

@@ -19,90 +19,93 @@ use omptrace_timeline::{
     DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, WaitingRank, process_name, replay_with,
 };
 
-/// Summary of one trace. Texts are empty and numbers 0 where the trace does not say.
+/// Summary of one trace. Texts are empty and numbers are 0 if the trace does not contain them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Info {
     /// The trace's path.
     pub file: String,
     /// The traced program.
     pub program: ProgramInfo,
-    /// Where.
+    /// The machine on which the program ran.
     pub machine: MachineInfo,
-    /// The clock that the times of events come from; left out where the trace does not say.
+    /// The clock of the timestamps; left out if the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockInfo>,
-    /// When it began: RFC 3339.
+    /// When the program started, in RFC 3339 format.
     pub start: String,
-    /// From the process's start to its end; from the session's start to the last event where the trace does not say these.
+    /// The time from the process's start to its end. If the trace does not contain these: from the session's start to
+    /// the last event.
     pub duration_ns: u64,
-    /// How long the process had run when the session began; left out where the trace does not say.
+    /// How long the process had run when the session began; left out if the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_tracing_ns: Option<u64>,
-    /// The main thread's time outside of parallel regions: in all, before the first, between, after the last. Left out where
-    /// that was not seen.
+    /// The main thread's time outside of parallel regions: total, before the first region, between regions, after the
+    /// last. Left out if it was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<SerialInfo>,
-    /// How it ended, in words.
+    /// How the program ended, in words.
     pub ending: String,
     /// The facts that `omptrace record` added: the command, its exit status or signal, the library that replaced libgomp.
     pub record: Option<Record>,
     /// The OpenMP runtime.
     pub runtime: RuntimeInfo,
-    /// Names of callbacks by what their registration returned: `always`, `never`, ...
+    /// Names of callbacks by the return value of their registration: `always`, `never`, ...
     pub callbacks: BTreeMap<String, Vec<String>>,
-    /// The tracer's settings that were in force.
+    /// The tracer's settings in effect.
     pub settings: BTreeMap<String, String>,
-    /// How samples were taken; left out where none were asked for.
+    /// How samples were taken; left out if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
-    /// The counters of threads; left out where none were asked for.
+    /// The threads' counters; left out if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counting>,
     /// The devices, by number.
     pub devices: BTreeMap<i32, DeviceInfo>,
     /// The streams, by number.
     pub streams: Vec<StreamInfo>,
-    /// Events of all streams.
+    /// Number of events in all streams.
     pub events: u64,
-    /// Events by name.
+    /// Number of events by name.
     pub events_by_name: BTreeMap<String, u64>,
-    /// Events that the tracer lost.
+    /// Number of events that the tracer lost.
     pub lost: u64,
-    /// Sizes.
+    /// Sizes of the trace.
     pub size: SizeInfo,
-    /// The tracer's messages about things that went wrong.
+    /// The tracer's messages about problems.
     pub messages: Vec<String>,
-    /// Callbacks that the tracer did not ask for, since the runtime would have harmed the program: why.
+    /// Callbacks that the tracer did not register because the runtime would have harmed the program, each with the
+    /// reason.
     pub withheld: BTreeMap<String, String>,
-    /// The MPI library, where its calls were recorded.
+    /// The MPI library, if its calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi: Option<Mpi>,
-    /// What to know of serial time where the program uses MPI; left out where it does not, and where its calls were recorded.
+    /// A note on serial time in programs that use MPI; left out if the program does not, or if its calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
-    /// The calls in which the rank waits for others when its trace ends, where the traces of all ranks are given; left out where there are
-    /// none. See [`MpiJob`](crate::MpiJob).
+    /// The calls in which this rank waits for others when its trace ends; left out if there are none. Known only if the
+    /// traces of all ranks are given. See [`MpiJob`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpi_waits: Vec<WaitingRank>,
-    /// Ranks of which each waits for the next, and the last for the first, if this rank is among them; else left out.
+    /// The ranks of a deadlock that includes this rank: each waits for the next, and the last for the first. Left out
+    /// if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpi_deadlock: Vec<u32>,
-    /// The flaws of the trace, the worst first.
+    /// The problems of the trace, the most severe first.
     pub findings: Vec<Finding>,
 }
 
 /// Time outside of parallel regions.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SerialInfo {
-    /// All of it.
+    /// The total.
     pub total_ns: u64,
     /// Before the first parallel region.
     pub before_ns: u64,
     /// Between parallel regions.
     pub between_ns: u64,
-    /// After the last.
+    /// After the last parallel region.
     pub after_ns: u64,
-    /// The times in words.
+    /// The same as text.
     #[serde(skip)]
     words: String,
 }
@@ -122,7 +125,7 @@ impl SerialInfo {
 /// The traced program.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProgramInfo {
-    /// Its name in timelines.
+    /// Its name, as timelines show it.
     pub name: String,
     /// The executable.
     pub executable: String,
@@ -142,11 +145,11 @@ pub struct ProgramInfo {
 /// The machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MachineInfo {
-    /// Its name.
+    /// Its host name.
     pub host: String,
-    /// Its processor.
+    /// The CPU model.
     pub cpu: String,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cpus: u32,
     /// CPUs that the process could use.
     pub affinity: String,
@@ -159,78 +162,79 @@ pub struct MachineInfo {
 pub struct ClockInfo {
     /// `tsc`, `cntvct`, `rdtime`, `mftb` or `monotonic`.
     pub kind: String,
-    /// How often it ticks.
+    /// Ticks per second.
     pub ticks_per_second: f64,
-    /// How far apart two times are at least, if they are not the same.
+    /// The smallest difference between two distinct timestamps, in nanoseconds.
     pub resolution_ns: f64,
 }
 
 /// The OpenMP runtime.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RuntimeInfo {
-    /// Its version, by its own words.
+    /// The version, as the runtime reports it.
     pub version: String,
-    /// `_OPENMP`.
+    /// The value of `_OPENMP`.
     pub omp_version: u32,
     /// The generation of its tools interface.
     pub dialect: String,
-    /// Its library.
+    /// The path of its library.
     pub path: String,
-    /// The states of threads that it distinguishes, by number.
+    /// The thread states that the runtime distinguishes, by number.
     pub states: BTreeMap<u32, String>,
-    /// How it differs from the specification, as far as interpretation takes it into account.
+    /// The deviations from the specification that the reader corrects.
     pub quirks: Vec<&'static str>,
-    /// The tracer that it called.
+    /// The tracer that the runtime loaded.
     pub tracer: String,
 }
 
 /// One device.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DeviceInfo {
-    /// The tracer's knowledge of it: entry points, format of records, missing or refused functions, and counts.
+    /// What the tracer recorded about the device: entry points, record format, missing or refused functions, and
+    /// counts.
     #[serde(flatten)]
     pub device: Device,
-    /// The source of its timeline.
+    /// Where the times on the device's timeline come from.
     pub timeline: DeviceReport,
 }
 
 /// One stream.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StreamInfo {
-    /// Its number.
+    /// The stream number.
     pub stream: u32,
-    /// Its thread's name in timelines.
+    /// The thread's name, as timelines show it.
     pub thread: String,
-    /// Its thread's name in the operating system.
+    /// The thread's name in the operating system.
     pub os_name: String,
-    /// Its thread's id.
+    /// The thread's id in the operating system.
     pub os_tid: u32,
-    /// `initial`, `worker`, ...; empty where the thread never announced itself.
+    /// `initial`, `worker`, ...; empty if the thread never announced itself.
     pub thread_type: String,
-    /// Its events.
+    /// Number of events.
     pub events: u64,
-    /// Its chunks.
+    /// Number of chunks.
     pub chunks: usize,
-    /// Chunks that must have existed and are not in the trace.
+    /// Number of chunks that must have existed but are not in the trace.
     pub missing_chunks: u64,
 }
 
-/// How large a trace is.
+/// Sizes of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SizeInfo {
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of the spool, 0 where there is none.
+    /// Bytes of the spool; 0 if there is none.
     pub spool_bytes: u64,
-    /// Bytes of the file that its summary takes; 0 where it has none.
+    /// Bytes of the summary in the file; 0 if there is none.
     pub summary_bytes: u64,
-    /// Places where reading can begin, and bytes of the file that these take.
+    /// Number of places where reading can start (checkpoints), and their bytes in the file.
     pub checkpoints: u64,
     /// See `checkpoints`.
     pub checkpoint_bytes: u64,
     /// Bytes of the file per event.
     pub bytes_per_event: f64,
-    /// Whether the file is complete in itself.
+    /// Whether the file needs no spool: all events are in the file itself.
     pub sealed: bool,
 }
 
@@ -284,7 +288,7 @@ impl Info {
 }
 
 impl Info {
-    /// Adds what the traces of all ranks of its job show of it.
+    /// Adds what the traces of all ranks show about this rank.
     pub fn add_job(&mut self, job: &MpiJob) {
         let rank = self.mpi.as_ref().and_then(|mpi| mpi.rank);
         let Some(rank) = rank else { return };
@@ -294,12 +298,12 @@ impl Info {
         }
     }
 
-    /// How the program ended, in words: with the exit status that `record` saw, where the process has ended.
+    /// How the program ended, in words: with the exit status that `record` observed, if the process has ended.
     pub fn end_words(&self) -> String {
         let status = self.record.as_ref().and_then(|record| record.exit_status);
         match (&*self.ending, status) {
             (ENDED, Some(status)) => format!("exited with status {status}"),
-            // Whether by exit or in another way, only who waited for it knows.
+            // Only the parent process knows whether it exited or died.
             (ENDED, None) => "the program ended by itself".to_owned(),
             (words, Some(status)) => format!("{words}; exit status {status}"),
             (words, None) => words.to_owned(),
@@ -385,7 +389,7 @@ fn callbacks(reader: &Reader) -> BTreeMap<String, Vec<String>> {
     by_meaning.into_iter().map(by_number).collect()
 }
 
-/// Devices that either side knows of: a tool that was loaded late has seen no initialization.
+/// All devices that either side knows. A tracer that was loaded late did not see the initialization.
 fn devices(reader: &Reader, timelines: &BTreeMap<i32, DeviceReport>) -> BTreeMap<i32, DeviceInfo> {
     let known = &reader.metadata().devices;
     let info = |number: &i32| DeviceInfo {
@@ -426,18 +430,18 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
     }
 }
 
-/// The MPI library, and the process's place in its job.
+/// The MPI library, and the rank of the process.
 fn mpi_line(mpi: &Mpi) -> String {
     let place = mpi.rank.zip(mpi.size).map(|(rank, size)| format!(", rank {rank} of {size}"));
     let level = mpi.thread_level.get("provided").and_then(|level| level.as_str());
     let level = level.map(|level| format!(", {level}"));
-    // Open MPI names its package and repository, too.
+    // Open MPI appends its package and repository.
     let library = mpi.library.split(',').next().unwrap_or_default();
     let library = library.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{library}{}{}", place.unwrap_or_default(), level.unwrap_or_default())
 }
 
-/// Several lines for people: a word on the left, what it is on the right.
+/// Several lines, each with a label and a value.
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Lines(f);
@@ -508,7 +512,8 @@ impl fmt::Display for Info {
     }
 }
 
-/// Writes words and what they are, each on a line of its own whatever a trace has in it; leaves out what is empty.
+/// Writes lines of a label and a value. Leaves out empty values, and keeps each value on a single line, whatever the
+/// trace contains.
 struct Lines<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Lines<'_, '_> {
@@ -549,7 +554,7 @@ fn clock_line(clock: &ClockInfo) -> String {
         rate if rate >= 1e9 => format!("{:.2} GHz", rate / 1e9),
         rate => format!("{:.1} MHz", rate / 1e6),
     };
-    // Times are printed in whole nanoseconds.
+    // Times are printed in whole nanoseconds, so no better resolution is claimed.
     format!("{}, {rate}: times are exact to {:.0} ns", clock.kind, clock.resolution_ns.max(1.0))
 }
 
@@ -582,7 +587,8 @@ fn sampling_lines(sampling: &Sampling) -> Vec<String> {
     std::iter::once(asked).chain(problems).collect()
 }
 
-/// Each problem once, in the order of the first, with how often it occurred: tracers up to 0.2.0 repeat them.
+/// Each problem once, in the order of first occurrence, with the number of occurrences: tracers up to 0.2.0 repeat
+/// messages.
 fn once_each(problems: &[String]) -> Vec<String> {
     let mut counts: Vec<(&String, usize)> = Vec::new();
     for problem in problems {

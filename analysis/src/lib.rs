@@ -3,16 +3,16 @@
 //!
 //! ```text
 //! model          what the numbers are: answers, places, causes, sums
-//! states         one state per thread, from event to event; its time goes to a cause, and who kept others waiting is charged
-//! critical_path  the longest chain of work; what_if: when threads would have been where, if something were changed
+//! states         one state per thread, from event to event; its time goes to a cause, and waits are blamed on threads
+//! critical_path  the longest chain of work; what_if: when threads would have reached each event after a change
 //! scaling        the work of teams, scheduled on other numbers of threads
-//! devices        what devices did, and how it overlaps
+//! devices        operations of devices, and their overlap
 //! constructs     sums per construct, thread, lock, function, counter and phase
-//! overview       states, devices and counters over time; ranks beside each other
-//! findings       rules: what could be improved
-//! answers        what all processes answer together
+//! overview       states, devices and counters over time; comparison of ranks
+//! findings       rules that find possible improvements
+//! answers        results of all processes together
 //! passes         reads a timeline once or twice, in windows and segments, for all of these
-//! summary        what a trace keeps of this; compare: several runs beside each other
+//! summary        the results that are stored in a trace; compare: comparison of several runs
 //! text           numbers as tables and words
 //! ```
 #![forbid(unsafe_code)]
@@ -46,7 +46,7 @@ pub use constructs::steps::{Step, StepBin, Steps};
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
-pub use model::process_stats::ProcessStats;
+pub use model::process_stats::{ProcessStats, program_of};
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,

@@ -1,23 +1,24 @@
-//! An MPI job as a whole: the clocks of its hosts, ranks that are missing, and who waits for whom where it hangs or was killed.
+//! An MPI job as a whole: the clocks of its hosts, missing ranks, and for a job that hung or was killed, which rank
+//! waits for which.
 
 use omptrace_timeline::{Timeline, WaitingRank};
 use omptrace_trace_format::Reader;
 
 use crate::model::mpi::missing_ranks;
 
-/// What the traces of an MPI job show together.
+/// The results of analysing the traces of an MPI job together.
 #[derive(Clone, Debug, Default)]
 pub struct MpiJob {
-    /// Words about it, a line each.
+    /// Notes on the job, one per line.
     pub notes: Vec<String>,
-    /// The ranks that wait for others when their traces end, in order.
+    /// The ranks that wait for others when their traces end, in ascending order.
     pub waiting: Vec<WaitingRank>,
-    /// Ranks of which each waits for the next, and the last for the first. Empty where there is no deadlock.
+    /// The ranks of a deadlock: each waits for the next, and the last for the first. Empty if there is none.
     pub deadlock: Vec<u32>,
 }
 
 impl MpiJob {
-    /// The job whose traces these are. Nothing is known of one process alone, or of processes without MPI.
+    /// Analyses the traces of a job. Empty for a single process, and for processes without MPI.
     pub fn of(readers: &[&Reader]) -> MpiJob {
         if readers.len() < 2 || readers.iter().all(|reader| reader.metadata().mpi.is_none()) {
             return MpiJob::default();
@@ -33,7 +34,7 @@ impl MpiJob {
         }
     }
 
-    /// The calls in which a rank waits.
+    /// The calls in which this rank waits.
     pub fn waits_of(&self, rank: u32) -> impl Iterator<Item = &WaitingRank> {
         self.waiting.iter().filter(move |waiting| waiting.rank == rank)
     }

@@ -1,6 +1,7 @@
 //! TALP's JSON, which TALP-Pages makes its pages from: <https://github.com/bsc-pm/dlb>, `src/talp/talp_output.c`.
 //!
-//! TALP has three kinds of loss in OpenMP, and one in the runtime of devices. Here each cause of ours is one of them:
+//! TALP has three kinds of loss in OpenMP, and one in the runtime of devices. Each of our causes is mapped to one of
+//! them:
 //!
 //! | TALP | ours |
 //! | --- | --- |
@@ -9,10 +10,11 @@
 //! | device runtime | `target` |
 //! | scheduling | all other losses |
 //!
-//! Time in MPI is not recorded. Where a process uses MPI, what depends on it is `null`: the useful time and what MPI's calls took.
+//! Time in MPI is not recorded. If a process uses MPI, the fields that depend on it are `null`: useful time, and time
+//! in MPI calls.
 //!
-//! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. What devices did not record is
-//! `null`, as is what devices did for one region.
+//! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. Values that devices did
+//! not record are `null`, and so are all device values of single regions.
 //!
 //! TALP's user regions are the phases that the program names.
 
@@ -25,9 +27,9 @@ use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 use crate::model::stats::Stats;
 
-/// The version of TALP whose JSON this is.
+/// The version of TALP whose JSON format is written.
 const VERSION: &str = "3.7.0";
-/// The name of the region that is the whole run.
+/// The name of the region that stands for the whole run.
 const WHOLE: &str = "Global";
 
 /// A kind of loss.
@@ -54,10 +56,10 @@ impl Loss {
     }
 }
 
-/// The resources of a run: the fields that each region repeats.
+/// The resources of a run: fields that each region repeats.
 #[derive(Clone, Copy)]
 struct Resources {
-    /// A process uses MPI.
+    /// A process uses MPI without recorded calls.
     has_mpi: bool,
     threads: u32,
     ranks: usize,
@@ -68,16 +70,16 @@ struct Resources {
 /// The times of all devices, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct DeviceTimes {
-    /// The sums of all devices.
+    /// The sums over all devices.
     useful: u64,
     active: u64,
-    /// The longest of a device.
+    /// The largest value of any device.
     max_useful: u64,
     max_active: u64,
 }
 
 impl DeviceTimes {
-    /// `None` where one of the devices recorded nothing.
+    /// `None` if one of the devices recorded nothing.
     fn of(devices: &[DeviceUse]) -> Option<DeviceTimes> {
         let mut times = DeviceTimes::default();
         for device in devices {
@@ -93,7 +95,7 @@ impl DeviceTimes {
     }
 }
 
-/// The part of a whole; 0 of nothing, as in TALP.
+/// The quotient; 0 if `whole` is 0, as in TALP.
 fn share(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
@@ -135,7 +137,7 @@ fn metrics(
         "numMpiRanks": resources.ranks,
         "numGpus": resources.devices,
         "avgCpus": resources.threads,
-        // What DLB writes, and readers of its files expect, where counters of the processor were not read.
+        // The values that DLB writes, and that readers of its files expect, if CPU counters were not read.
         "cycles": 0,
         "instructions": 0,
         "numMeasurements": 1,
@@ -171,7 +173,7 @@ fn metrics(
 }
 
 impl Stats {
-    /// The run as TALP's JSON. `timestamp` is when it began, as RFC 3339 has it.
+    /// The run as TALP's JSON. `timestamp`: the start of the run in RFC 3339 format.
     pub fn talp(&self, timestamp: &str) -> Value {
         let answers = &self.answers;
         let hosts: BTreeSet<&str> = self.processes.iter().map(|of| &*of.host).collect();
@@ -196,18 +198,18 @@ impl Stats {
                 &region.accounting,
                 region.duration_ns,
                 Some(region.visits),
-                // Tasks are counted by thread.
+                // Tasks are counted per thread only.
                 None,
-                // Without devices there is nothing unknown.
+                // Without devices, device times are known: 0.
                 devices.filter(|_| self.device_use.is_empty()),
             );
-            // Regions in different functions may have one name.
+            // Regions in different functions may have the same name.
             regions.entry(region.place.key_with_sentinel()).or_insert(metrics);
         }
         for phase in &self.phases {
             let resources = Resources { threads: phase.threads, ..resources };
             let devices = devices.filter(|_| self.device_use.is_empty());
-            // Regions and tasks are not counted by phase.
+            // Regions and tasks are not counted per phase.
             let metrics = metrics(&resources, &phase.accounting, phase.duration_ns, None, None, devices);
             regions.entry(phase.name.clone()).or_insert(metrics);
         }
@@ -311,8 +313,8 @@ mod tests {
         assert_eq!(global["ompParallelEfficiency"], 0.75);
     }
 
-    /// TALP's formulas. Of two devices, one runs kernels for 100 of 400 ns and the other for 300. Bytes move for 80 ns of each, for
-    /// 20 of them while kernels run.
+    /// TALP's formulas. One of two devices runs kernels for 100 of 400 ns, the other for 300 ns. Each transfers data
+    /// for 80 ns, of which 20 ns overlap with kernels.
     #[test]
     fn devices_have_efficiencies() {
         let mut answers = Answers {

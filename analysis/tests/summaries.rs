@@ -1,4 +1,4 @@
-//! Summaries of traces give the numbers of the traces, byte for byte.
+//! Tests that summaries give the same numbers as their traces, byte for byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::{InDoubt, Reader, seal};
 use serde_json::{Value, json};
 
-/// Fields that need a replay of all processes' events.
+/// Fields that require a replay of the events of all processes.
 const REPLAYED: [&str; 7] =
     ["findings", "what_if", "other_threads", "not_predicted", "task_regions", "replay_error_ns", "phases"];
 
-/// Copies of the traces of old runtimes and of AMD's devices, sealed with their names.
+/// Copies of the traces of old runtimes and of AMD devices, sealed with their names.
 fn traces(folder: &Path) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests");
     let mut traces = Vec::new();
@@ -43,7 +43,7 @@ fn open(trace: &Path) -> Reader {
     Reader::open(trace).expect("a trace")
 }
 
-/// Writes a summary of each; gives those that can be merged.
+/// Writes a summary of each trace; returns the traces whose summaries can be merged.
 fn summarise(traces: &[PathBuf], alone: bool) -> Vec<PathBuf> {
     let mut movable = Vec::new();
     for trace in traces {
@@ -74,7 +74,7 @@ fn text(value: &Value) -> String {
     value.to_string()
 }
 
-/// What is no field of these is compared.
+/// The JSON without these fields, for comparison.
 fn without(value: &Value, fields: &[&str]) -> String {
     let mut value = value.clone();
     let object = value.as_object_mut().expect("an object");
@@ -112,14 +112,14 @@ fn summaries_of_several_processes_merge_to_the_numbers_of_their_traces() {
     let readers: Vec<&Reader> = readers.iter().collect();
     let by_events = stats(&Input::traces(&readers));
 
-    // The second pass reads events: all is there.
+    // The second pass reads events, so nothing is missing.
     let both = readers
         .iter()
         .zip(&summaries)
         .map(|(reader, summary)| Input { trace: Some(*reader), summary: Some(summary) });
     assert_eq!(text(&stats(&both.collect::<Vec<_>>())), text(&by_events));
 
-    // No events at all, or those of every third process.
+    // Without any traces' events, or with those of every third process.
     for step in [usize::MAX, 3] {
         let inputs: Vec<Input<'_>> = (0..readers.len())
             .map(|number| match number % step {
@@ -152,7 +152,7 @@ fn a_trace_that_is_sealed_anew_has_no_summary_any_more() {
     assert!(Summary::read(trace).expect("the file").is_none());
 }
 
-/// Writing it again gives the same file, and all events are as they were.
+/// Writing a summary again gives the same file, and all events are preserved.
 #[test]
 fn a_summary_takes_the_place_of_the_one_before() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! From the facts of one or more traces to one timeline.
+//! Interprets the events of one or more traces as one timeline.
 //!
 //! ```text
 //! Reader: streams --merge--> events in time's order --interpret--> nested regions, flows, tracks --> Sink
@@ -7,8 +7,9 @@
 //!                                                    repair: what was repaired, counted
 //! ```
 //!
-//! Memory grows with what is alive at once, never with the number of events. That is threads, open regions, tasks that are not
-//! complete, and the tasks with dependences of those; and locks and distinct code addresses. Equal traces give equal calls.
+//! Memory grows with what exists at the same time, never with the number of events: threads, open regions, incomplete
+//! tasks and the tasks on which these depend, locks, and distinct code addresses. Equal traces lead to equal calls of
+//! the sink.
 #![forbid(unsafe_code)]
 
 mod devices;

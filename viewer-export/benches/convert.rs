@@ -1,5 +1,5 @@
-//! Events per second of each export and of `dump`, on a trace made here. It has parallel regions of four threads, each with
-//! a loop, a barrier and tasks. `cargo bench -p omptrace-viewer-export [MILLIONS_OF_EVENTS]`
+//! Measures the events per second of each export and of `dump`, on a generated trace: parallel regions of four threads,
+//! each with a loop, a barrier and tasks. `cargo bench -p omptrace-viewer-export [MILLIONS_OF_EVENTS]`
 
 mod made_trace;
 
@@ -43,7 +43,7 @@ fn report(what: &str, events: u64, run: impl FnOnce()) {
     );
 }
 
-/// Swallows what is written.
+/// Discards what is written, and counts the bytes.
 struct Counted(u64);
 
 impl Write for Counted {

@@ -1,6 +1,6 @@
-//! How many instructions an event costs to convert, on one thread, by callgrind; fails where they are more than they were.
-//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-viewer-export --bench instructions` after
-//! `cargo xtask setup`.
+//! Measures the instructions per event of conversions on one thread, with callgrind, and fails if their number has
+//! increased. Run by `cargo xtask bench --short`, or by `cargo bench -p omptrace-viewer-export --bench instructions`
+//! after `cargo xtask setup`.
 #![allow(missing_docs, reason = "the macros make public functions")]
 
 mod made_trace;
@@ -17,14 +17,14 @@ use tempfile::TempDir;
 
 const EVENTS: u64 = 100_000;
 
-/// The maximum of instructions per event: up to 5 % more than were counted.
+/// The maximum number of instructions per event: 5 % more than were counted.
 fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
     let mut config = LibraryBenchmarkConfig::default();
     config.tool(Callgrind::default().hard_limits([(EventKind::Ir, per_event * EVENTS)]));
     config
 }
 
-/// A trace, and a folder for an export.
+/// A trace, and a directory for an export.
 struct Made {
     folder: TempDir,
     trace: Reader,
@@ -48,7 +48,7 @@ fn decoding(made: Made) -> Made {
     let mut record = Record::default();
     for stream in made.trace.streams() {
         let mut events = made.trace.events(stream);
-        // As the timeline does: into one place.
+        // Reuses one record, as the timeline does.
         while events.read(&mut record) {
             std::hint::black_box(&record);
         }

@@ -1,7 +1,7 @@
-//! Processor time and bytes per event of OTF2's Enter and Leave, ours and the reference library's, in turn:
-//! `cargo bench -p omptrace-viewer-export --bench otf2 [MILLIONS_OF_PAIRS]`
+//! Compares the CPU time and the bytes per event of OTF2's Enter and Leave between this project and the reference
+//! library: `cargo bench -p omptrace-viewer-export --bench otf2 [MILLIONS_OF_PAIRS]`
 //!
-//! Ours is the whole export behind interpretation, from the items of a timeline to files. Needs Debian's
+//! Of this project, the whole export after interpretation is measured, from timeline items to files. Requires Debian's
 //! `libotf2-trace-dev`.
 
 use std::path::Path;
@@ -62,7 +62,7 @@ fn compile(folder: &Path) -> std::path::PathBuf {
     program
 }
 
-/// Writes an archive of one thread; gives the seconds of processor time.
+/// Writes an archive of one thread; returns the CPU time in seconds.
 fn write(folder: &Path, pairs: u64) -> f64 {
     let start = processor_time();
     let format = Format::by_name("otf2").expect("a format");
@@ -108,10 +108,10 @@ fn write(folder: &Path, pairs: u64) -> f64 {
     processor_time() - start
 }
 
-/// Of this process, in seconds, as the reference measures its own.
+/// The CPU time of this process in seconds, as the reference measures its own.
 fn processor_time() -> f64 {
     let ticks = |field: &str| field.parse::<f64>().expect("a number") * 1e-9;
-    // The first field is the time on a processor, in nanoseconds.
+    // The first field is the time on a CPU in nanoseconds.
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
     ticks(text.split(' ').next().expect("a field"))
 }

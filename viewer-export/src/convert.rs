@@ -1,4 +1,4 @@
-//! Conversion: to one file, several processes or segments at once; to a folder; to a series of files.
+//! Conversion: to one file (with several processes or segments in parallel), to a directory, or to a series of files.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,10 +21,11 @@ use crate::writer::share::{Share, shares_for};
 use crate::writer::split_output::{NextFile, Split};
 use crate::writer::turns::Turns;
 
-/// Converts `inputs` to one timeline in `format`. `progress` gets the number of events that are done now and then.
+/// Converts `inputs` to one timeline in `format`. Occasionally calls `progress` with the number of events processed so
+/// far.
 ///
 /// # Errors
-/// The first error of writing to `out`. A damaged input is no error: the report says what was wrong with it.
+/// The first error of writing to `out`. A damaged input is not an error: the report describes its problems.
 pub fn convert(
     inputs: &[&Reader],
     format: &Format,
@@ -65,8 +66,8 @@ pub fn convert(
     Ok(Report { exported_bytes: bytes.count(), ..report })
 }
 
-/// [`convert`] of several processes, of which each of `shares` takes some. Gives `out` back where there cannot be as many
-/// threads as that takes.
+/// [`convert`] for several processes in parallel, which `shares` divides among threads. Returns `out` if not enough
+/// threads can be created.
 fn side_by_side(
     inputs: &[&Reader],
     format: &Format,
@@ -104,11 +105,11 @@ fn side_by_side(
     Ok(complete)
 }
 
-/// [`convert`] to a format that [is a folder](Format::is_folder): `folder` is there and empty. It is complete when this
-/// returns: before, nobody takes it for an archive.
+/// [`convert`] to a format that [is a folder](Format::is_folder). `folder` must exist and be empty. The archive is
+/// complete when this function returns; until then, no reader takes the directory for an archive.
 ///
 /// # Errors
-/// The first error of writing.
+/// The first write error.
 pub fn convert_to_folder(
     inputs: &[&Reader],
     format: &Format,
@@ -125,11 +126,11 @@ pub fn convert_to_folder(
     replay_all(inputs, format, options, sink, progress)
 }
 
-/// Files of a series that have a thread which writes: all stay open.
+/// Maximum number of files in a series that have a writing thread. All files stay open.
 const MAX_WRITING_THREADS: usize = 32;
 
-/// [`convert`] to a series of files in the order of time, each complete by itself, of about `limit_bytes` each before
-/// compression.
+/// [`convert`] to a series of files in chronological order, each of which is complete by itself and has about
+/// `limit_bytes` before compression.
 ///
 /// # Errors
 /// The first error of `next_file`, or of writing to a file.
@@ -149,13 +150,13 @@ pub fn convert_split(
             _ => Output::new(out),
         })
     };
-    // Processes are written one after the other, each from the first file to the last.
+    // Processes are written one after another, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
     let split = Split::new(format, options.format.clone(), Box::new(next_output), limit_bytes);
     let cut_arrows = split.cut_arrows();
     let report = replay_all(inputs, format, options, Box::new(split), progress)?;
     Ok(Report {
-        // Relaxed: what counted has ended.
+        // Relaxed: the threads that counted have ended.
         cut_arrows: cut_arrows.load(Ordering::Relaxed),
         ..report
     })

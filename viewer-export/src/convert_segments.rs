@@ -1,4 +1,5 @@
-//! One process, converted in [segments](omptrace_timeline::Segments): each thread reads, interprets and encodes some.
+//! Converts one process in [segments](omptrace_timeline::Segments): each thread reads, interprets and encodes some of
+//! them.
 
 use std::io;
 
@@ -17,7 +18,8 @@ use crate::writer::progress::of_part;
 use crate::writer::share::{MAX_SHARES, Share};
 use crate::writer::turns::Turns;
 
-/// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
+/// The segments in which a file can be written, if it contains a single, complete process, and the format supports
+/// segments.
 pub(crate) fn of(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> Option<Segments> {
     let [reader] = inputs else {
         return None;
@@ -29,17 +31,18 @@ pub(crate) fn of(inputs: &[&Reader], format: &Format, options: &ConvertOptions) 
     Segments::of(reader, min_events)
 }
 
-/// Events of segments that one thread writes in one go, about: what it writes waits until all before it is written.
+/// Approximate number of events that one thread writes at a time. What it has written waits until everything before it
+/// has been written.
 const MAX_EVENTS_IN_ONE_GO: u64 = 1 << 19;
 
-/// How many threads write segments at once. Each reads all streams, and keeps what it has written until its turn.
+/// Number of threads that write segments at once. Each thread reads all streams, and keeps its output until its turn.
 pub(crate) fn workers(inputs: &[&Reader], options: &ConvertOptions) -> usize {
     let streams = inputs.iter().map(|reader| reader.streams().len()).sum();
     let fitting = MAX_STREAMS / usize::max(streams, 1);
     options.threads().min(MAX_SHARES).min(fitting).max(1)
 }
 
-/// Interprets all segments into `sink`, one after the other, and finishes that.
+/// Interprets all segments into `sink`, one after another, and finishes the sink.
 pub(crate) fn in_one_go(
     inputs: &[&Reader],
     segments: &Segments,
@@ -53,7 +56,7 @@ pub(crate) fn in_one_go(
     })
 }
 
-/// [`convert`](crate::convert) of one process in segments, which that many `workers` write at once.
+/// [`convert`](fn@crate::convert) for one process in segments, which `workers` threads write in parallel.
 pub(crate) fn side_by_side(
     inputs: &[&Reader],
     segments: &Segments,
@@ -63,7 +66,7 @@ pub(crate) fn side_by_side(
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
     let timeline = Timeline::of(inputs).with_messages();
-    // To look names up in debug information takes long: once is enough.
+    // Looking names up in debug information takes long, so it is done once.
     let names: Vec<Table> = inputs.iter().map(|reader| Table::of(reader, &options.symbols)).collect();
     let names = |_: &Reader| names.first().cloned().unwrap_or_default();
     let share = Share::in_segments();
@@ -75,9 +78,9 @@ pub(crate) fn side_by_side(
         let go = &goes[number as usize];
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
         let sink = format.sink(out, share.beginning_at(go.start as u32), &options.format)?;
-        // Those of the segments before are counted there.
+        // Includes the events of earlier segments.
         let mut progress = of_part(&progress, None);
-        // Each decodes for itself.
+        // Each worker decodes events itself.
         let all = options.threads();
         replay(format, options, all, sink, &mut |_, manner, sink| {
             let mut sink = FromSegment::of(go.start, sink);
@@ -87,7 +90,7 @@ pub(crate) fn side_by_side(
     let end = format.end(&share);
     bytes.add(end.len());
     turns.finish(&end)?;
-    // The last is of all events.
+    // The report of the last segment covers all events.
     let mut reports = reports.into_iter().collect::<io::Result<Vec<_>>>()?;
     Ok(Report { exported_bytes: bytes.count(), ..reports.pop().unwrap_or_default() })
 }

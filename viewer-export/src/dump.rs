@@ -1,10 +1,11 @@
-//! The raw facts of a trace: every event with its arguments, in the order of time, nothing interpreted.
+//! Prints every event of a trace with its arguments, in chronological order and without interpretation.
 //!
-//! As text for people, or as one JSON object per line for programs. An object has `schema`, `stream`, `time_ns` (since the session's
-//! start) and `event`. The arguments follow under their OMPT names, with `endpoint` where the event has one. Ids, addresses,
-//! flags and unknown enumerators are hex strings. An id is `null` for a null pointer and `"0x0"` for data that was
-//! never set. Other numbers beyond 2^53, which many readers of JSON round, are decimal strings, and so are all times since 1970.
-//! Of a call of MPI, `function_name` comes behind the number `function`; text has the name instead of the number.
+//! The output is readable text, or one JSON object per line. An object has `schema`, `stream`, `time_ns` (since the
+//! session's start) and `event`. The arguments follow under their OMPT names, with `endpoint` if the event has one.
+//! Ids, addresses, flags and unknown enumerators are hex strings. An id is `null` for a null pointer and `"0x0"` for
+//! data that was never set. Other numbers above 2^53, which many JSON readers round, are decimal strings, and so are
+//! all times since 1970. For an MPI call, `function_name` follows the number `function`; the text output contains the
+//! name instead of the number.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -19,30 +20,31 @@ use omptrace_trace_format::{Diagnostic, Reader, Record};
 use crate::writer::json;
 use crate::writer::output::Output;
 
-/// Writes all events as text, one per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
+/// Writes all events as text, one per line. Returns the problems of the chunks; [`Reader::diagnostics`] contains the
+/// others.
 ///
 /// # Errors
-/// The first error of writing.
+/// The first write error.
 pub fn dump_text(reader: &Reader, out: Box<dyn Write + Send>) -> io::Result<Vec<Diagnostic>> {
     dump(reader, out, text_line)
 }
 
-/// Writes all events as JSON, one object per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has
-/// the rest.
+/// Writes all events as JSON, one object per line. Returns the problems of the chunks; [`Reader::diagnostics`] contains
+/// the others.
 ///
 /// # Errors
-/// The first error of writing.
+/// The first write error.
 pub fn dump_json(reader: &Reader, out: Box<dyn Write + Send>) -> io::Result<Vec<Diagnostic>> {
     dump(reader, out, json_line)
 }
 
-/// The version of the fields of answers as JSON.
+/// The version of the fields in JSON.
 const SCHEMA: u32 = 2;
 
-/// Numbers up to this are the same as doubles, which many readers of JSON make of them.
+/// Larger numbers may not be exact as doubles, to which many JSON readers convert them.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// The argument with the number of a function, of an interface that a program calls.
+/// The argument that contains the number of an API function that the program calls.
 const FUNCTION: &str = "function";
 
 /// Writes one event.
@@ -62,7 +64,7 @@ fn dump(reader: &Reader, out: Box<dyn Write + Send>, write: WriteLine) -> io::Re
     out.finish().map(|()| diagnostics)
 }
 
-/// The event's name; for one of a newer tracer, what that tracer's own table calls it.
+/// The event's name; for an event of a newer tracer, the name in that tracer's own table.
 fn name<'n>(reader: &'n Reader, event: &Event<'_>) -> &'n str {
     match event {
         Event::Unknown(unknown) => {
@@ -117,7 +119,7 @@ fn json_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
             out.extend_from_slice(format!("{seconds:?}").as_bytes());
         }
         Value::Seconds(_) => out.extend_from_slice(b"null"),
-        // They are for other programs: their number is all that people want to see.
+        // Bytes are for other programs, so the text shows only their number.
         Value::Bytes(bytes) => json::uint(out, bytes.len() as u64),
         Value::Text(Some(bytes)) => json::string(out, &String::from_utf8_lossy(bytes)),
         Value::Dependences(dependences) => list(out, dependences, json_dependence),
@@ -147,7 +149,7 @@ fn json_dependence(out: &mut Vec<u8>, dependence: &Dependence) {
     out.push(b'}');
 }
 
-/// Time, stream and event in columns, then the arguments.
+/// Time, stream and event in columns, followed by the arguments.
 fn text_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
     let ns = reader.clock().ns(record.ticks);
     let name = printable(name(reader, &record.event));
@@ -176,7 +178,7 @@ fn text_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
     }
 }
 
-/// The number, and the flags whose bits are set.
+/// The number, and the names of the flags that are set.
 fn text_flags(out: &mut Vec<u8>, number: u32, names: &[(&str, u32)]) {
     json::hex(out, number.into());
     let set = names.iter().filter(|(_, bits)| *bits != 0 && number & bits == *bits);

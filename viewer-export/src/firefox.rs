@@ -1,8 +1,9 @@
-//! The processed profile of the [Firefox Profiler](https://profiler.firefox.com): samples by thread, and OpenMP's regions as
-//! markers.
+//! The processed profile of the [Firefox Profiler](https://profiler.firefox.com): samples by thread, and OpenMP regions
+//! as markers.
 //!
-//! Stacks are those of the user's model. A sample has the processor time that it represents, and counts as often as it
-//! represents a period of the sampling clock. The profile is in memory until it is complete: the format has tables of columns.
+//! Stacks follow the user's model. Each sample carries the CPU time that it represents, and is weighted by the number
+//! of sampling periods in it. The profile is kept in memory until it is complete, because the format consists of tables
+//! of columns.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,9 +25,9 @@ pub(crate) struct Firefox {
     out: Output,
     profile: Profile,
     categories: Categories,
-    /// Each with the period of its sampling clock.
+    /// The processes, each with its sampling period.
     processes: Vec<(ProcessHandle, u64)>,
-    /// By the number of the location.
+    /// By location number.
     threads: BTreeMap<u32, ThreadMarkers>,
     regions: Vec<OmpMarker>,
     functions: Vec<FrameInfo>,
@@ -39,7 +40,7 @@ struct ThreadMarkers {
     open: Vec<(RegionId, Ns)>,
 }
 
-/// The colours of frames and markers.
+/// The categories (colours) of frames and markers.
 struct Categories {
     program: CategoryHandle,
     body: CategoryHandle,
@@ -69,7 +70,7 @@ impl Categories {
     }
 }
 
-/// A region of OpenMP.
+/// A marker for an OpenMP region.
 #[derive(Clone, Copy)]
 struct OmpMarker {
     name: StringHandle,

@@ -1,13 +1,15 @@
-//! Folded stacks: a line for each. It has the functions from the outermost with `;` between, then the processor time that
-//! threads spent in the stack, in nanoseconds. The form is that of Brendan Gregg's FlameGraph, which other viewers read, too:
+//! Folded stacks, one per line: the functions from the outermost inward, separated by `;`, and the CPU time that
+//! threads spent in the stack, in nanoseconds. This is the format of Brendan Gregg's FlameGraph, which other viewers
+//! read, too:
 //!
 //! ```text
 //! main;solve;solve [OpenMP];smooth 70000000
 //! main;solve;<OMP-implicit_barrier> 12000000
 //! ```
 //!
-//! All threads are summed up: in the user's model, those of a team have the same stacks. Of several processes, the outermost
-//! frame is the process. With `--phases`, the phases of the program lie around its functions.
+//! The times of all threads are added up, because the threads of a team have the same stacks in the user's model. If
+//! there are several processes, the outermost frame is the process. With `--phases`, the program's phases are frames
+//! around its functions.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,7 +33,7 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    /// `has_phases`: stacks begin with the phases of the program.
+    /// `has_phases`: stacks start with the phases of the program.
     pub(crate) fn new(out: Output, has_phases: bool) -> Folded {
         Folded {
             out,
@@ -58,7 +60,7 @@ impl Folded {
         *weight = weight.saturating_add(sample.weight_ns);
     }
 
-    /// The processor time by process and stack in words: several functions may have one name.
+    /// CPU time by process and stack as text. Several functions may have the same name.
     fn by_name(&self) -> BTreeMap<(usize, String), u64> {
         let names: Vec<String> =
             phase_frames::names(&self.functions).into_iter().map(|name| frame_name(&name)).collect();
@@ -72,7 +74,7 @@ impl Folded {
     }
 }
 
-/// A name without what separates frames and lines.
+/// A name without the characters that separate frames and lines.
 fn frame_name(name: &str) -> String {
     name.replace(';', ",").replace(['\n', '\r'], " ")
 }

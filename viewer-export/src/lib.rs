@@ -1,4 +1,4 @@
-//! Exports of traces: a timeline as Chrome JSON, Perfetto, OTF2, text or tables, and raw events.
+//! Exports traces: a timeline as Chrome JSON, Perfetto, OTF2, text or tables, and raw events.
 //!
 //! ```no_run
 //! use omptrace_trace_format::Reader;

@@ -1,4 +1,4 @@
-//! The options of columns in Parquet files, and the files of a data set.
+//! The options and files of tables in Parquet files.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use omptrace_trace_format::Reader;
 use crate::format::convert_options::ConvertOptions;
 use crate::format::options::{FolderParts, FormatOption, ON};
 
-/// The options that `convert` has for columns.
+/// The options of `convert` for tables.
 pub(crate) const OPTIONS: &[FormatOption] = &[RUN, SUMS_ONLY, RAW_EVENTS];
 
 const RUN: FormatOption = FormatOption {

@@ -6,7 +6,7 @@ use omptrace_timeline::model::{Folding, Function, FunctionKind, Wants};
 
 use crate::format::options::{FormatOption, FormatOptions, ON};
 
-/// The option of formats that have stacks.
+/// The option of formats with stacks.
 pub(crate) const OPTIONS: &[FormatOption] = &[PHASES];
 
 const PHASES: FormatOption = FormatOption {
@@ -22,7 +22,7 @@ pub(crate) fn are_wanted(options: &FormatOptions) -> bool {
     options.get(&PHASES) == ON
 }
 
-/// What a sink of samples wants, with or without phases.
+/// The optional items that a sink of samples needs, with or without phases.
 pub(crate) fn wanted(has_phases: bool) -> Wants {
     match has_phases {
         true => Wants::SAMPLES.and(Wants::PHASE_FRAMES),
@@ -30,7 +30,7 @@ pub(crate) fn wanted(has_phases: bool) -> Wants {
     }
 }
 
-/// The names of functions; those of phases that differ in numbers only are one.
+/// The names of functions. Phases whose names differ only in numbers get the same name.
 pub(crate) fn names(functions: &[Function]) -> Vec<Cow<'_, str>> {
     let is_phase = |function: &&Function| function.kind == FunctionKind::Phase;
     let folding = Folding::of(functions.iter().filter(is_phase).map(|phase| &phase.name));

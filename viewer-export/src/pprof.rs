@@ -1,13 +1,14 @@
-//! Profiles for pprof, its users' way to look at samples: `go tool pprof`, and what reads its files, as speedscope, Grafana and
-//! editors do. The format is [profile.proto](https://github.com/google/pprof/blob/main/proto/profile.proto):
+//! Profiles for `go tool pprof`, and for other programs that read its files, such as speedscope, Grafana and editors.
+//! The format is [profile.proto](https://github.com/google/pprof/blob/main/proto/profile.proto):
 //!
 //! ```text
-//! Profile --> sample --> locations, the innermost first; values; labels
+//! Profile --> sample --> locations, innermost first; values; labels
 //!                            location --> line --> function --> name, file
 //! ```
 //!
-//! Samples have a count and processor time. Labels are the thread, the process where there are several, and `openmp`: `work` or
-//! `wait`, the metrics of the Collector API's paper. All texts are in one table, in which others name them by number.
+//! The values of a sample are a count and the CPU time. Its labels are the thread, the process if there are several,
+//! and `openmp`: `work` or `wait`, as defined in the Collector API's paper. All texts are in one table, and are
+//! referred to by index.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -18,7 +19,7 @@ use crate::phase_frames;
 use crate::writer::output::Output;
 use crate::writer::protobuf as pb;
 
-/// Numbers of the fields that are written.
+/// The numbers of the fields that are written.
 mod field {
     crate::writer::protobuf::messages! {
         /// `Profile`
@@ -85,7 +86,7 @@ impl Texts {
     }
 }
 
-/// Where samples were taken: thread, whether it was OpenMP Work, and stack, the innermost frame first.
+/// Where samples were taken: thread, whether the samples are OpenMP Work, and stack, innermost frame first.
 type Place = (usize, bool, Vec<StackFrame>);
 
 /// Writes a profile for pprof.
@@ -100,12 +101,12 @@ pub(crate) struct Pprof {
     /// Process and name of each location.
     threads: Vec<(usize, String)>,
     functions: Vec<Function>,
-    /// Count and processor time.
+    /// Count and CPU time.
     samples: BTreeMap<Place, (u64, u64)>,
 }
 
 impl Pprof {
-    /// `has_phases`: stacks begin with the phases of the program.
+    /// `has_phases`: stacks start with the phases of the program.
     pub(crate) fn new(out: Output, has_phases: bool) -> Pprof {
         Pprof {
             out,
@@ -165,7 +166,7 @@ impl Pprof {
         }
         for (frame, id) in &frames {
             let module = &*self.functions[frame.function.0 as usize].module;
-            // What the runtime does in the program's place is in no module.
+            // Activities of the runtime are not in a module.
             let place = modules.iter().position(|known| *known == module);
             let mapping = place.map_or(0, |place| place as u64 + 1);
             pb::message(&mut out, LOCATION, |out| location(out, *id, mapping, frame));
@@ -176,7 +177,8 @@ impl Pprof {
             let file = texts.number(function.file.as_deref().unwrap_or_default());
             pb::message(&mut out, FUNCTION, |out| {
                 pb::uint(out, field::function::ID, number);
-                // Without a system name, pprof takes it as it is; else it would remove what is in angle brackets.
+                // Without a system name, pprof uses the name unchanged; otherwise, it would remove the parts in angle
+                // brackets.
                 pb::uint(out, field::function::NAME, name);
                 pb::uint(out, field::function::FILENAME, file);
             });
@@ -196,7 +198,7 @@ impl Pprof {
         out
     }
 
-    /// The modules of functions. The first is the program, as pprof expects.
+    /// The modules of functions. The first must be the program.
     fn modules(&self) -> Vec<&str> {
         let modules = self.functions.iter().map(|function| &*function.module);
         let modules: BTreeSet<&str> = modules.filter(|module| !module.is_empty()).collect();
@@ -250,7 +252,7 @@ fn value_type(out: &mut Vec<u8>, [kind, unit]: [u64; 2]) {
     pb::uint(out, field::value_type::UNIT, unit);
 }
 
-/// A frame at a line of a function. All names are known: pprof need not look for them.
+/// A frame at a line of a function. All names are known, so pprof need not look them up.
 fn location(out: &mut Vec<u8>, id: u64, mapping: u64, frame: &StackFrame) {
     use field::location::*;
 

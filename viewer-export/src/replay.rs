@@ -1,4 +1,4 @@
-//! Interpretation into the sink of a format.
+//! Interprets traces into a format's sink.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use omptrace_trace_format::Reader;
 use crate::format::Format;
 use crate::format::convert_options::ConvertOptions;
 
-/// Interprets all processes, one after the other, into `sink`, and finishes that.
+/// Interprets all processes, one after another, into `sink`, and finishes the sink.
 pub(crate) fn replay_all(
     inputs: &[&Reader],
     format: &Format,
@@ -23,11 +23,12 @@ pub(crate) fn replay_all(
     })
 }
 
-/// How to interpret, with these names of code, into this sink.
+/// An interpretation into this sink, with these symbol names.
 pub(crate) type Interpret<'a> =
     dyn FnMut(&dyn Fn(&Reader) -> Table, timeline::Manner, &mut dyn Sink) -> Report + 'a;
 
-/// Interprets what `options` select into `sink`, which is of `format`, and finishes that: the work of one of `workers`.
+/// Interprets the part that `options` select into `sink`, which has the given `format`, and finishes the sink. This is
+/// the work of one of `workers`.
 pub(crate) fn replay(
     format: &Format,
     options: &ConvertOptions,
@@ -45,7 +46,7 @@ pub(crate) fn replay(
         ..timeline::Manner::default()
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    // On two processors those who decode and write leave nothing for one who encodes.
+    // With two CPUs, decoding and writing leave no CPU for a thread that encodes.
     let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
         interpret(&symbols, manner, sink)
     });

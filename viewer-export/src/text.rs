@@ -1,4 +1,4 @@
-//! The timeline as text, location by location, indented: for eyes, `grep` and `diff`.
+//! The timeline as indented text, location by location, for reading, `grep` and `diff`.
 //!
 //! ```text
 //! main
@@ -8,8 +8,8 @@
 //!    0.000011000    end !$omp parallel @stencil+0x1234  = 9.000 us
 //! ```
 //!
-//! A region in which nothing happened takes one line, any other takes one for its begin and one for its end. Names are
-//! printable: they neither break lines nor drive a terminal.
+//! A region in which nothing happened takes one line; other regions take one line for the start and one for the end.
+//! Names are made printable, so they cannot break lines or control a terminal.
 
 use std::io;
 
@@ -28,7 +28,7 @@ use crate::writer::spooled_sections::Sections;
 pub(crate) struct Text {
     out: Output,
     sections: Sections,
-    /// For each process the section of its title and of the notes about it, which come before its locations.
+    /// By process: the section with its title and notes, which precedes its locations.
     processes: Vec<usize>,
     locations: Vec<TextLocation>,
     regions: Vec<String>,
@@ -40,7 +40,7 @@ struct TextLocation {
     section: usize,
     name: String,
     open: Vec<(RegionId, Ns)>,
-    /// The newest line is the begin of the innermost region, and its end may still join it.
+    /// The newest line is the start of the innermost region, to which the region's end can still be added.
     line_open: bool,
 }
 
@@ -63,7 +63,7 @@ impl Text {
         }
     }
 
-    /// A new line of `location`: its time, indented to `depth`, then what `write` writes.
+    /// Appends a line to `location`: the time, indented to `depth`, followed by what `write` writes.
     fn line(&mut self, location: LocationId, time: Ns, depth: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let location = &mut self.locations[location.0 as usize];
         let (section, end_line) = (location.section, std::mem::take(&mut location.line_open));
@@ -92,10 +92,10 @@ impl Text {
     }
 }
 
-/// Regions around a line that indent it. Behind this, their number is shown: regions are nested as deep as a recursion goes, and the
-/// text would grow by the square of that.
+/// Maximum number of regions by which a line is indented. Beyond that, their number is shown: a deep recursion would
+/// otherwise let the text grow with the square of the depth.
 const MAX_INDENTS: usize = 50;
-/// What indents a line, at most.
+/// The indentation of the most deeply nested lines.
 const INDENTS: [u8; 2 + 2 * MAX_INDENTS] = [b' '; 2 + 2 * MAX_INDENTS];
 
 #[cold]
@@ -273,7 +273,7 @@ impl Text {
         self.append(*section, |out| out.extend_from_slice(format!("! {}\n", printable(text)).as_bytes()));
     }
 
-    /// Takes an item that is no end of a slice.
+    /// Writes an item other than the end of a slice.
     #[inline(never)]
     fn other(&mut self, item: &Item<'_>) {
         match item {

@@ -19,7 +19,7 @@ use crate::states::collector::Predicted;
 use crate::what_if::scenario::{Plan, Target};
 use crate::what_if::{Change, MAX_SCENARIOS};
 
-/// Places whose work is tried twice as fast.
+/// Number of places whose work is also replayed at twice the speed.
 const MAX_FASTER: usize = 3;
 
 impl MergeableAnswers {
@@ -60,7 +60,7 @@ impl MergeableAnswers {
             Some(_) => "use fewer threads",
             None => "repeat the run on an idle machine, or with fewer threads",
         };
-        // Where it is seen who had the processors, that is no work already.
+        // If preemption was observed, time without a CPU is already not counted as work.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
             true => "; record with --cpu-time to see where",
             false => "",
@@ -85,10 +85,10 @@ impl MergeableAnswers {
         ))
     }
 
-    /// The answers in words and numbers, with what the replay of `plans` predicted.
+    /// The answers in words and numbers. `replay`: the replayed plans, and what the replay predicted for them.
     pub(crate) fn answers(mut self, replay: Option<(&[Plan], &Predicted)>) -> Answers {
         let (threads, duration) = (self.busiest(), self.duration());
-        // Processes that begin later or end earlier than others.
+        // Includes the time before later processes start and after earlier ones end.
         let whole = duration.saturating_mul(threads);
         let missing = whole.saturating_sub(self.accounting.total());
         self.lose(Cause::Unobserved, Place::new("no process"), missing);
@@ -105,7 +105,8 @@ impl MergeableAnswers {
 
         let scalability = replay
             .map_or_else(Scalability::default, |(_, predicted)| Scalability::of(&self, &predicted.scaling));
-        // Of processes that run in turn, each takes the threads of the one before: no share is above 1.
+        // Processes that run one after another use the same threads, so sums over processes may exceed the whole; no
+        // share is above 1.
         let (useful, path) = self.of_threads;
         let max_useful = self.max_useful.max(useful / threads.max(1));
         let path = self.path.ns.max(path / threads.max(1));
@@ -235,7 +236,7 @@ fn efficiency(
     }
 }
 
-/// The gain of a plan, in words.
+/// The saving of a plan, in words.
 fn what_if(plan: &Plan, gain_ns: u64, duration_ns: u64) -> WhatIf {
     let place = match &plan.target {
         Target::Everything => Place::default(),

@@ -9,8 +9,8 @@ use omptrace_trace_format::Reader;
 
 use crate::states::collector::Collector;
 
-/// The critical path of each process, in the timeline's order, for those who draw it. Of paths of more than eight million
-/// pieces together, the last ones of each.
+/// The steps of each process's critical path, on the timeline's clock, for views that draw the path. If all paths
+/// together have more than eight million steps, each path keeps only its last steps.
 pub fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> Vec<Arc<[ExtraInterval]>> {
     let mut collector = Collector::drawing(inputs.len().max(1));
     let table = |reader: &Reader| Table::of(reader, symbols);

@@ -1,7 +1,7 @@
-//! How much processor time a process had, and what recording took of it.
+//! CPU time that a process used, and the share of it that recording took.
 //!
-//! Events do not show whether a thread had a processor, and a thread that waits may spin. So only bounds are known, and each rule takes
-//! the bound that is certain.
+//! Events do not show whether a thread was on a CPU, and a waiting thread may spin. So only bounds of the program's own
+//! work are known, and each rule uses the bound that is certain.
 
 use omptrace_timeline::{ProcessReport, waits_are_short_where_oversubscribed};
 use omptrace_trace_format::Metadata;
@@ -18,7 +18,8 @@ const LOADER_NS: u64 = 50_000_000;
 const INTERPRETERS: [&str; 10] =
     ["python", "pypy", "julia", "R", "ruby", "perl", "node", "java", "octave-cli", "MATLAB"];
 
-/// That of a process of which all was analysed, with this many threads at the busiest time, and processors.
+/// The effort of a process that was analysed completely. `busiest`: the peak number of threads; `processors`: the
+/// number of CPUs.
 pub(crate) fn of_process(
     metadata: &Metadata,
     report: &ProcessReport,
@@ -27,7 +28,7 @@ pub(crate) fn of_process(
 ) -> Effort {
     let is_oversubscribed = processors.is_some_and(|processors| busiest > processors.into());
     let counts_all = is_oversubscribed && waits_are_short_where_oversubscribed(metadata);
-    // Who delivers records of devices is no thread of the program's.
+    // Device records are delivered by threads that are not the program's.
     let has_others = report.threads.iter().any(|thread| thread.device_num.is_some());
     let events = report.events.saturating_sub(report.samples.samples);
     let event_ps = process.stats.event_cost_ns.map(|ns| (ns * 1e3) as u64);
@@ -43,8 +44,9 @@ pub(crate) fn of_process(
     }
 }
 
-/// The time that a process may have taken to start, from its start on: what the loader and the runtime need at most, and what had no
-/// CPU before tracing began. An interpreter starts until its script calls OpenMP.
+/// Upper bound of the time from a process's start until the program itself ran: the CPU time that the loader and the
+/// runtime need at most, plus the time before tracing during which the process was not on a CPU. For an interpreter,
+/// the whole time until the script calls OpenMP.
 fn start_ns(metadata: &Metadata, process: &ProcessSums) -> Option<u64> {
     let before_ns = process.stats.before_tracing_ns.unwrap_or(0);
     let executable = metadata.process.as_ref().map_or("", |process| &process.executable);
@@ -55,7 +57,7 @@ fn start_ns(metadata: &Metadata, process: &ProcessSums) -> Option<u64> {
     Some(LOADER_NS + before_ns.saturating_sub(worked_ns))
 }
 
-/// Whether a program of this path runs scripts.
+/// Whether the program at this path is a script interpreter.
 fn is_interpreter(executable: &str) -> bool {
     let name = executable.rsplit('/').next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -87,7 +89,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The start of a process that was traced after 240 ms.
+    /// The start of a process whose tracing began after 240 ms.
     fn start_of(executable: &str, worked_ns: Option<u64>) -> Option<u64> {
         let process = Process { executable: executable.to_owned(), ..Process::default() };
         let cpu_time = CpuTime { process_begin_ns: worked_ns, ..CpuTime::default() };

@@ -1,6 +1,6 @@
-//! The answers of some processes, which can be merged with those of others.
+//! The answers of some processes, mergeable with the answers of others.
 //!
-//! All sums are integers, and keys are places in words, so that parts merge to the same answers in any order.
+//! All sums are integers, and keys are places by name, so that parts merge to the same answers in any order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,19 +24,21 @@ use crate::states::blamed_functions::Functions;
 use crate::summary::{map_as_pairs, static_str};
 use omptrace_symbols::FileNames;
 
-/// The share of their processors' time that threads use where they keep these busy.
+/// Threads keep their CPUs busy if they use at least this share of the CPUs' time.
 const MIN_BUSY: f64 = 0.8;
 
-/// Threads that have a processor for a smaller share of the time in which they could use one could have used more.
+/// Threads are starved if they have a CPU for less than this share of the time during which they could use one.
 const MAX_STARVED: f64 = 0.85;
 
-/// The share of the threads' time for which others must have had their processors. Less matters to nobody.
+/// Least share of the threads' time during which other programs must have had the CPUs; a smaller share is not
+/// reported.
 const MIN_DELAY: f64 = 0.03;
 
-/// The time that a process may take to start where nothing is known of it. The loader and the runtime take 50 to 150 ms on a busy machine.
+/// Longest start of a process about which nothing is known. The loader and the runtime take 50 to 150 ms on a busy
+/// machine.
 const LONGEST_START_NS: u64 = 150_000_000;
 
-/// The place of what the tracer does behind the program's last event.
+/// The place of the tracer's work after the program's last event.
 pub(super) const TRACER_ENDS: &str = "end of tracing";
 
 /// When a process ran, and with how many threads.
@@ -45,13 +47,13 @@ pub(crate) struct Life {
     pub(super) begin: Ns,
     pub(super) end: Ns,
     pub(super) threads: u64,
-    /// The processors that it may run on, where the trace has them.
+    /// The CPUs that the process may run on, if the trace has their number.
     pub(super) processors: Option<u32>,
-    /// Its processor time; nothing is known of a part of a run.
+    /// The process's CPU time. Left empty if only part of the run was analysed.
     pub(super) effort: Effort,
 }
 
-/// The regions before and after serial code; `None` at the program's begin and end.
+/// The regions before and after serial code; `None` at the start and at the end of the program.
 pub(crate) type Around = (Option<Place>, Option<Place>);
 
 /// Sums of a parallel region.
@@ -68,7 +70,7 @@ pub(crate) struct RegionPart {
     pub(crate) busiest_inside: u32,
     pub(crate) tasks: u64,
     pub(crate) creation_times: CreationTimes,
-    /// The most that a creation costs in the runtime, where that is known.
+    /// The most that creating a task costs in the runtime, if known.
     pub(crate) max_creation_ns: Option<u64>,
 }
 
@@ -88,26 +90,28 @@ impl RegionPart {
     }
 }
 
-/// Less time than this, or than this share of useful time, need be no waits: clocks differ, and so do the moments of reading them.
+/// Time without a CPU is reported as waiting only if it is at least this long, and at least this share of useful time:
+/// clocks differ, and are read at different moments.
 const MIN_WAITS_NS: u64 = 100_000_000;
 const MIN_WAITS: f64 = 0.25;
-/// Where others may have had the processors.
+/// The share if the system does not say how long other programs had the CPUs.
 const MIN_WAITS_OR_DELAYS: f64 = 0.5;
 
 /// Sums of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlaceSums {
     pub(crate) useful: u64,
-    /// The outermost region that its time was in.
+    /// The outermost region that contains the place.
     pub(crate) within: Within<Place>,
     pub(crate) visits: u64,
     pub(crate) tasks: u64,
     pub(crate) dependent_tasks: u64,
     pub(crate) task_levels: TaskLevels,
     pub(crate) chunks: u64,
-    /// The least that it costs to hand these out.
+    /// The least time that the runtime needs to hand out these chunks.
     pub(crate) chunks_cost: u64,
-    /// The threads of the team around a region that was opened in a single or masked region; else 0.
+    /// For a region opened inside a `single` or `masked` region: the number of threads of the team around it; otherwise
+    /// 0.
     pub(crate) around_single: u32,
     pub(crate) arrivals: u64,
     pub(crate) idle_arrivals: u64,
@@ -115,21 +119,21 @@ pub(crate) struct PlaceSums {
     pub(crate) contended: u64,
     pub(crate) held_ns: u64,
     pub(crate) is_single: bool,
-    /// The place of a device's work: `jacobi.c:41`, `main+0x13c`.
+    /// The place of device work, as text: `jacobi.c:41`, `main+0x13c`.
     pub(crate) spot: String,
-    /// It is an operation on a device's data.
+    /// The place is a data operation of a device, not a kernel.
     pub(crate) is_data_op: bool,
     pub(crate) data_ops: u64,
     pub(crate) sized_ops: u64,
     pub(crate) bytes: u64,
     pub(crate) kernels: u64,
-    /// The part of `kernels` of which a device or the host showed a time, and that time.
+    /// The number of `kernels` for which a device or the host reported a time, and the sum of these times.
     pub(crate) timed_kernels: u64,
     pub(crate) kernels_ns: u64,
-    /// Waits for what is not OpenMP's, and that thing's address or number.
+    /// External waits (outside of OpenMP), and the address or number of the object that was waited for.
     pub(crate) external_waits: u64,
     pub(crate) object: Within<u64>,
-    /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
+    /// For nested regions: the peak number of busy threads, by the number of CPUs of the process.
     pub(crate) nested: BTreeMap<u32, u32>,
     pub(crate) nested_barriers_ns: u64,
     #[serde(deserialize_with = "static_str::set")]
@@ -172,7 +176,7 @@ impl PlaceSums {
     }
 }
 
-/// A pair of threads, one of which waited for a mutex of the other.
+/// A pair of threads, one of which waited for a mutex that the other held.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct BlockedBy {
     pub(super) cause: Cause,
@@ -182,7 +186,7 @@ pub(crate) struct BlockedBy {
     pub(super) waiter: (String, Place),
 }
 
-/// A mutex of a process: by the runtime's number, or else by the place that it was held from.
+/// A mutex of a process, identified by the runtime's number, or if there is none, by the place that held it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mutex<'p> {
     Number(Cause, u64),
@@ -193,22 +197,22 @@ pub(crate) enum Mutex<'p> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MutexWaits<'p> {
     pub(crate) ns: u64,
-    /// The places that it was held from meanwhile.
+    /// The places that held the mutex during the waits.
     pub(crate) holders: BTreeSet<&'p Place>,
 }
 
-/// A device that ran kernels and moved bytes.
+/// Kernels and transfers of a device, and their overlap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Overlap {
     pub(crate) process: String,
     pub(crate) device_num: i32,
     pub(crate) kernels_ns: u64,
     pub(crate) transfers_ns: u64,
-    /// When both were done.
+    /// Time during which a kernel and a transfer ran at once.
     pub(crate) both_ns: u64,
 }
 
-/// The longest chain of work.
+/// The longest chain of work among all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Path {
     pub(super) ns: u64,
@@ -219,7 +223,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Whether it is the longer one of two, in any order of comparison.
+    /// Whether this path is longer; a total order, so that merging in any order gives the same path.
     fn is_longer(&self, other: &Path) -> bool {
         (self.ns, &other.places, &other.functions) > (other.ns, &self.places, &self.functions)
     }
@@ -237,29 +241,30 @@ pub(crate) struct MergeableAnswers {
     #[serde(with = "map_as_pairs")]
     pub(crate) places: BTreeMap<Place, PlaceSums>,
     pub(crate) taskwaits: u64,
-    /// The fewest threads that regions asked for.
+    /// By region, the smallest number of threads requested.
     #[serde(with = "map_as_pairs")]
     pub(crate) requested: BTreeMap<Place, u32>,
-    /// The instances that caused most, or lost most.
+    /// The instances with the most time caused or lost, by cause and place.
     #[serde(with = "map_as_pairs")]
     pub(crate) instances: BTreeMap<(Cause, Place), Vec<(u64, Moment)>>,
-    /// The waits for mutexes that other threads had.
+    /// Waits for mutexes that other threads held, in nanoseconds.
     #[serde(with = "map_as_pairs")]
     pub(super) blocked: BTreeMap<BlockedBy, u64>,
-    /// The overlaps of each device that shows when it did what.
+    /// The overlaps of the devices whose records have times.
     pub(crate) overlaps: Vec<Overlap>,
-    /// The functions that waits are due to.
+    /// The functions that other threads waited for.
     pub(crate) functions: Functions,
     pub(super) max_useful: u64,
     pub(super) path: Path,
-    /// The sums over processes of their largest useful time, and of their path, by as many as each has threads.
+    /// The sums over processes of N times the largest useful time, and of N times the critical path, where N is the
+    /// process's number of threads.
     pub(super) of_threads: (u64, u64),
-    /// The regions around serial code.
+    /// The regions before and after each piece of serial code.
     #[serde(with = "map_as_pairs")]
     pub(crate) serial: BTreeMap<Place, Around>,
     #[serde(with = "map_as_pairs")]
     pub(super) not_seen: BTreeMap<Cause, String>,
-    /// A process uses MPI, of whose calls nothing was recorded.
+    /// A process uses MPI, but no MPI calls were recorded.
     #[serde(default)]
     pub(crate) has_unseen_mpi: bool,
 }
@@ -314,8 +319,9 @@ impl MergeableAnswers {
         }
     }
 
-    /// Names the files of all places for people: each as the others require it. Processes of one program know different files, and the
-    /// names must not depend on who comes first. Gives the names.
+    /// Shortens the file paths of all places to names that are unique among them, and returns the names. This is done
+    /// once for all processes, because processes of one program may know different files and the names must not depend
+    /// on the order of merging.
     pub(crate) fn name_files(&mut self) -> FileNames {
         let places = self.regions.keys().chain(self.places.keys());
         let places = places.chain(self.requested.keys());
@@ -333,7 +339,7 @@ impl MergeableAnswers {
             place.name_file(&names);
             place
         };
-        /// The map with other keys, which are equal to those that it had.
+        /// Replaces the keys by keys that compare in the same order.
         fn with_keys<K: Ord, V>(map: &mut BTreeMap<K, V>, key: impl Fn(K) -> K) {
             let entries = std::mem::take(map).into_iter();
             *map = entries.map(|(old, value)| (key(old), value)).collect();
@@ -360,7 +366,7 @@ impl MergeableAnswers {
         names
     }
 
-    /// Times that were those in windows are those of the whole timeline.
+    /// Converts moments from window time (with the time between windows cut out) to times on the timeline.
     pub(crate) fn on_timeline(&mut self, windows: &Windows) {
         for (_, moment) in self.instances.values_mut().flatten() {
             moment.begin_ns = windows.begin(moment.begin_ns);
@@ -368,7 +374,7 @@ impl MergeableAnswers {
         }
     }
 
-    /// All of it happened `ns` later.
+    /// Shifts all times by `ns`.
     pub(crate) fn shift(&mut self, ns: Ns) {
         for life in &mut self.lives {
             life.begin = life.begin.saturating_add(ns);
@@ -380,7 +386,7 @@ impl MergeableAnswers {
         }
     }
 
-    /// A process uses MPI: its time there counts as work.
+    /// Notes that a process uses MPI without recorded calls: time in MPI counts as work.
     pub(crate) fn set_unseen_mpi(&mut self) {
         self.has_unseen_mpi = true;
     }
@@ -403,7 +409,7 @@ impl MergeableAnswers {
         useful
     }
 
-    /// The threads that all processes that ran at once had, at the busiest time.
+    /// The peak number of threads, summed over the processes that ran at the same time.
     pub(crate) fn busiest(&self) -> u64 {
         let ends = self.lives.iter().map(|life| (life.end, false, life.threads));
         let begins = self.lives.iter().map(|life| (life.begin, true, life.threads));
@@ -420,12 +426,13 @@ impl MergeableAnswers {
         most
     }
 
-    /// Whether loops with a static schedule are not seen: where GCC inlines these, it does reductions, too.
+    /// Whether loops with a static schedule are invisible: compilers that inline these loops (GCC) inline reductions,
+    /// too.
     pub(crate) fn hides_static_loops(&self) -> bool {
         self.not_seen.contains_key(&Cause::Reduction)
     }
 
-    /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
+    /// Threads and CPUs of the process with the most threads per CPU, if it has more threads than CPUs.
     pub(crate) fn oversubscribed(&self) -> Option<(u64, u32)> {
         let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
         let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
@@ -433,12 +440,13 @@ impl MergeableAnswers {
         lives.filter(|(threads, processors)| *threads > u64::from(*processors)).max_by_key(per_processor)
     }
 
-    /// Takes over what is known of the processor time of the one process.
+    /// Fills in the efforts, for a part that consists of one process.
     pub(crate) fn set_effort(&mut self, effort: impl Fn((u64, Option<u32>)) -> Effort) {
-        // Threads may spin in waits that their own code calls, too. And what they write for the tracer is no work of the program's.
+        // Threads may also spin in waits that the program calls itself, and writing events for the tracer is not the
+        // program's work.
         let other = Cause::ALL.iter().filter(|cause| cause.is_in_own_code() || **cause == Cause::Tracer);
         let other = sum(other.map(|cause| self.accounting[*cause]));
-        // That behind the last event is no thread's.
+        // The tracer's time after the last event belongs to no thread.
         let behind = (Cause::Tracer, Place::new(TRACER_ENDS));
         let other = other.saturating_sub(self.blame.get(&behind).copied().unwrap_or(0));
         for life in &mut self.lives {
@@ -449,16 +457,16 @@ impl MergeableAnswers {
         }
     }
 
-    /// The most wall time that any change gains which leaves the work as it is: what the program takes without the tracer, less what
-    /// processors need that work all the time. `None` where neither is known.
+    /// Upper bound of the wall time that a change can save without reducing the work: the wall time without the tracer,
+    /// less the work divided by the number of CPUs. `None` if neither is known.
     pub(crate) fn most_to_gain(&self) -> Option<u64> {
         let duration = self.duration();
         let least = |life: &Life| {
             let (cpu, processors) = (life.effort.cpu?, life.processors.filter(|known| *known > 0)?);
-            // Else the processors are not all that it ran on.
+            // If false, the process also ran on CPUs that are not counted here.
             let is_possible = cpu.all_ns <= life.end.abs_diff(life.begin).saturating_mul(processors.into());
             is_possible.then_some(())?;
-            // To record is no work of the program's.
+            // Recording is not the program's work.
             let work = cpu.work_ns.saturating_sub(life.effort.recording_ns.unwrap_or(0));
             Some(work / u64::from(processors))
         };
@@ -470,9 +478,10 @@ impl MergeableAnswers {
         }
     }
 
-    /// The wall time without the tracer, as far as that is known, and without that of which nothing is known: nothing gains more.
+    /// Wall time without the tracer's time and without unobserved time, as far as these are known; an upper bound of
+    /// any saving.
     pub(crate) fn untraced(&self) -> Option<u64> {
-        // Of several processes, some may run while others do not.
+        // With several processes, one may run while another is unobserved.
         let unobserved = match &self.lives[..] {
             [life] => self.accounting[Cause::Unobserved] / life.threads.max(1),
             _ => 0,
@@ -481,20 +490,20 @@ impl MergeableAnswers {
         Some(self.duration().saturating_sub(tracer.saturating_add(unobserved)))
     }
 
-    /// The wall time that the tracer took: its events, and what it wrote. `None` where the cost of an event is not known.
+    /// The wall time that the tracer took to record and write events. `None` if the cost of an event is unknown.
     pub(crate) fn tracer_gain(&self) -> Option<u64> {
         let recording = sum(self.recording()?);
         let all = recording.saturating_add(self.accounting[Cause::Tracer]);
         Some((all / self.busiest().max(1)).min(self.duration()))
     }
 
-    /// What recording took the threads of each process that says it; `None` where none does.
+    /// The thread time that recording took, for each process that reports it; `None` if no process does.
     fn recording(&self) -> Option<Vec<u64>> {
         let known: Vec<u64> = self.lives.iter().filter_map(|life| life.effort.recording_ns).collect();
         (!known.is_empty()).then_some(known)
     }
 
-    /// The thread time that others may lose while processes start or end.
+    /// The thread time that other threads may lose while processes start or end.
     pub(crate) fn lost_at_edge(&self) -> u64 {
         let of_life = |life: &Life| {
             let start_ns = life.effort.start_ns.unwrap_or(LONGEST_START_NS);
@@ -503,12 +512,12 @@ impl MergeableAnswers {
         sum(self.lives.iter().map(of_life))
     }
 
-    /// What an event costs at most, in picoseconds; `None` where that is not known.
+    /// The highest cost of an event in any process, in picoseconds; `None` if unknown.
     pub(crate) fn event_ps(&self) -> Option<u64> {
         self.lives.iter().filter_map(|life| life.effort.event_ps).max()
     }
 
-    /// Whether the threads of the process that has most for each of its processors kept these busy; `None` where that is not known.
+    /// Whether the threads of the process with the most threads per CPU kept its CPUs busy; `None` if unknown.
     pub(crate) fn keeps_processors_busy(&self) -> Option<bool> {
         let known = |life: &&Life| life.processors.is_some_and(|known| known > 0);
         let per_processor = |life: &&Life| life.threads / u64::from(life.processors.unwrap_or(1));
@@ -518,8 +527,9 @@ impl MergeableAnswers {
         Some(life.effort.cpu?.all_ns as f64 >= MIN_BUSY * all as f64)
     }
 
-    /// The share of the time in which threads could have used a processor that they had one, where that is clearly not all of it: the
-    /// system says how long they were ready to run, while others had the CPUs. Who sleeps or reads wants none.
+    /// Of the time during which threads could have used a CPU, the share during which they had one; `None` unless this
+    /// share is clearly below 1. The system reports how long threads were ready to run while other programs had the
+    /// CPUs; threads that sleep or read do not count.
     pub(crate) fn starved(&self) -> Option<f64> {
         let starved = self.lives.iter().filter_map(|life| {
             let cpu = life.effort.cpu?;
@@ -531,9 +541,10 @@ impl MergeableAnswers {
         starved.min_by(f64::total_cmp)
     }
 
-    /// How long threads had no processor, although they were in the program's code and wanted none, at least: it waited for something.
-    /// Also whether they wanted none for certain: not every system says how long others had the processors. `None` where that is not
-    /// known, is little, or the trace says what for.
+    /// The time that threads in the program's code spent without a CPU and without needing one, at least: the program
+    /// waited for something. The second value is false if the system does not report how long other programs had the
+    /// CPUs, so that this time may be included. `None` if unknown, if too little, or if the trace contains external
+    /// waits, which explain it.
     pub(crate) fn waits_unseen(&self) -> Option<(u64, bool)> {
         let cpu = |life: &Life| life.effort.cpu.filter(|_| !life.effort.has_external_waits);
         let cpus: Vec<Cpu> = self.lives.iter().map(cpu).collect::<Option<_>>()?;
@@ -546,7 +557,8 @@ impl MergeableAnswers {
         (without >= MIN_WAITS_NS && without as f64 >= least * useful as f64).then_some((without, is_certain))
     }
 
-    /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.
+    /// The time that a region's start, end, barriers and waits for tasks cost its threads, without the work that they
+    /// wait for.
     pub(crate) fn costs(&self, region: &RegionPart) -> u64 {
         let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
         sum(causes.map(|cause| region.accounting[cause]))
@@ -573,20 +585,20 @@ impl MergeableAnswers {
         self.lives.len() > 1
     }
 
-    /// From the first process's begin to the last one's end.
+    /// From the first process's start to the last one's end.
     pub(crate) fn duration(&self) -> u64 {
         let begin = self.lives.iter().map(|life| life.begin).min().unwrap_or(0);
         let end = self.lives.iter().map(|life| life.end).max().unwrap_or(0);
         end.abs_diff(begin)
     }
 
-    /// The numbers of threads that it is worth to schedule regions on: up to 2 x N.
+    /// The numbers of threads for which regions are rescheduled: up to 2 x N.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         thread_counts::numbers(u32::try_from(self.busiest()).unwrap_or(u32::MAX))
     }
 }
 
-/// Keeps the heaviest of all.
+/// Keeps the heaviest instances of both.
 pub(crate) fn merge_moments(known: &mut Vec<(u64, Moment)>, more: impl IntoIterator<Item = (u64, Moment)>) {
     known.extend(more);
     known.sort_by(|(a, at), (b, other)| b.cmp(a).then_with(|| at.cmp(other)));
@@ -599,7 +611,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A process of two threads on two CPUs that ran for a second, and this long on its CPUs without a wait.
+    /// A process with two threads on two CPUs that ran for a second, using this much CPU time, without waits.
     fn part_with(work_ns: u64, waits: Cause) -> MergeableAnswers {
         let life =
             Life { begin: 0, end: 1_000_000_000, threads: 2, processors: Some(2), effort: Effort::default() };
@@ -615,7 +627,7 @@ mod tests {
         let mut part = part_with(0, Cause::Unobserved);
         let cpu = Cpu { all_ns: 2000 * MS, work_ns: 1000 * MS, delay_ns: None };
         part.set_effort(|_| Effort { cpu: Some(cpu), recording_ns: Some(100 * MS), ..Effort::default() });
-        // Each of the two threads was not observed for 150 ms, and recorded for 50.
+        // Each of the two threads was unobserved for 150 ms, and recorded events for 50 ms.
         assert_eq!(part.untraced(), Some(800 * MS));
         assert_eq!(part.most_to_gain(), Some(350 * MS));
     }

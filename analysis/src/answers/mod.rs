@@ -1,4 +1,4 @@
-//! Answers: where the threads' time went, why, on which line, and what fixing it would give.
+//! Answers: what the threads' time was spent on, why, at which line, and how much time a change would save.
 //!
 //! ```text
 //! of_process --> mergeable, merged with others in any order --> conclusions: changes worth a replay, then numbers and words

@@ -1,4 +1,4 @@
-//! A process's sums as a part: places become words.
+//! Turns a process's sums into a part: place numbers become places with names.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,11 +23,11 @@ use crate::states::Finished;
 use crate::states::blamed_functions::{ByCause, within};
 use crate::states::concurrency::{Between, Span};
 
-/// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are tens of thousands,
-/// which nobody reads, and no summary holds.
+/// Number of pairs of threads per process for which waits on mutexes are kept apart; the longest waits are kept. 200
+/// threads make tens of thousands of pairs: too many to read, and too many for a summary.
 const MAX_PAIRS: usize = 1 << 10;
 
-/// The sums of a process, by its own numbers.
+/// The sums of a process; places and functions are numbered per process.
 #[derive(Debug)]
 pub(crate) struct Outcome<const S: usize> {
     pub(crate) finished: Finished<S>,
@@ -35,9 +35,9 @@ pub(crate) struct Outcome<const S: usize> {
     pub(crate) queues: Queues,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    /// The part of the time after the last event in which the tracer wrote what was left.
+    /// The part of the time after the last event during which the tracer wrote out buffered events.
     pub(crate) tracer_ns: u64,
-    /// The time that the runtime takes to hand out a chunk of a loop.
+    /// The time that the runtime takes to hand out one chunk of a loop.
     pub(crate) chunk_cost: u64,
     pub(crate) task_creation: Option<u64>,
     pub(crate) not_seen: Vec<NotSeen>,
@@ -51,7 +51,7 @@ pub(crate) struct Names {
 }
 
 impl MergeableAnswers {
-    /// The answers of one process. `threads`: N, where the user says it.
+    /// The answers of one process. `threads`: N, if the user gave it.
     pub(crate) fn of<const S: usize>(
         outcome: Outcome<S>,
         regions: &Regions,
@@ -281,7 +281,7 @@ impl MergeableAnswers {
         part
     }
 
-    /// Adds the time that threads had nothing to do.
+    /// Adds the time during which threads had nothing to do.
     fn idle(
         &mut self,
         serial: &BTreeMap<(Option<PlaceId>, Option<PlaceId>), Span>,
@@ -313,7 +313,8 @@ impl MergeableAnswers {
         self.lose(Cause::Unobserved, Place::new("nothing recorded"), ns);
     }
 
-    /// Where events make no sense, a thread's regions may lie before what was known of the others: idle time makes up for it.
+    /// Makes the sum of all causes equal N x T. Contradictory events can place a thread's regions before times that
+    /// were already accounted for, so the sum may differ; idle time absorbs the difference first.
     fn close(&mut self, threads: u64, begin: Ns, end: Ns) {
         let whole = end.abs_diff(begin).saturating_mul(threads);
         let total = self.accounting.total();
@@ -334,7 +335,7 @@ impl MergeableAnswers {
         self.accounting[Cause::Useful] -= rest.min(self.accounting[Cause::Useful]);
     }
 
-    /// Where idle time made up for events that make no sense, waits for mutexes may be fewer than what was seen.
+    /// `close` may have reduced the time of mutex causes; reduces the waits of thread pairs to match.
     fn limit_blocked(&mut self) {
         for cause in Cause::ALL.iter().filter(|cause| cause.is_mutex()) {
             let blocked = self.blocked.iter_mut();
@@ -350,7 +351,7 @@ impl MergeableAnswers {
         }
     }
 
-    /// Forgets who had the mutex, but for the longest waits: how long each thread waited stays.
+    /// Keeps lock and holder only for the longest waits. How long each thread waited is kept for all.
     fn keep_longest_blocked(&mut self) {
         if self.blocked.len() <= MAX_PAIRS {
             return;
@@ -372,7 +373,7 @@ fn serial_between(regions: &Regions, (after, before): Between) -> Place {
     Place::serial(after.map(place), before.map(place))
 }
 
-/// The place of a number; those of serial code are in `serial`.
+/// The place with this number. Numbers from `SERIAL` on are places in serial code, listed in `serial`.
 pub(crate) fn place(regions: &Regions, serial: &[Between], id: PlaceId) -> Place {
     match id.checked_sub(SERIAL) {
         Some(number) => serial_between(regions, serial[number as usize]),
@@ -380,19 +381,20 @@ pub(crate) fn place(regions: &Regions, serial: &[Between], id: PlaceId) -> Place
     }
 }
 
-/// What the weights of who caused a loss make of it: 1, or less where not all of the loss counts.
+/// The factor that converts blame weights to nanoseconds of the loss: 1, or less if not all of the loss counts.
 fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
     let total = sum(lost.iter().map(|(_, ns)| *ns));
     let caused: f64 = weights.iter().map(|(_, weight)| weight).sum();
     match caused < 0.5 {
         true => 0.0,
-        // Recording pauses and times that go back make the weights too heavy.
+        // Recording pauses and backward time steps make the weights too large.
         false => (total as f64 / caused).min(1.0),
     }
 }
 
-/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost: `uncaused`, as far as that is
-/// known. Numbers of places depend on what was read before: `place` decides where parts of nanoseconds go.
+/// Divides the sum of `lost` among the places that caused it. The part that no place in `weights` caused stays at the
+/// places in `uncaused`. Place numbers depend on the order of reading, so fractions of nanoseconds are distributed in
+/// the order of `place`.
 fn divide(
     weights: &[(PlaceId, f64)],
     lost: &[(PlaceId, u64)],
@@ -412,7 +414,7 @@ fn divide(
         rest -= ns;
         rows.push((*id, ns));
     }
-    // Parts of nanoseconds.
+    // The rest consists of fractions of nanoseconds.
     let is_rounding = rest as f64 <= total as f64 * 1e-3 + rows.len() as f64;
     if !is_rounding {
         let whole = u128::from(rest);
@@ -459,7 +461,7 @@ mod tests {
         Place::at("", None, Some(100 - id), None)
     }
 
-    /// Of two that caused as much, the nanosecond goes to the same place, whatever its number.
+    /// If two places caused equally much, the extra nanosecond goes to the same place, whatever its number.
     #[test]
     fn parts_of_nanoseconds_go_by_the_place() {
         for (one, other) in [(1, 2), (2, 1)] {

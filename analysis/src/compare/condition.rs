@@ -9,18 +9,19 @@ use crate::compare::metric::{Metric, Row};
 use crate::compare::named_place::NamedPlace;
 use crate::compare::sample::real;
 
-/// A change that must not be.
+/// A change that makes the comparison fail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     pub(super) metric: Metric,
-    /// The regions that it is about; `None` for the whole run.
+    /// The regions that the condition is about; `None` for the whole run.
     pub(super) place: Option<NamedPlace>,
     is_above: bool,
-    /// For times, of the duration before, of the run or of the regions at the place; for efficiencies, of 1.
+    /// The limit. For times, a share of the duration before (of the run, or of the regions at the place); for
+    /// efficiencies, absolute.
     limit: f64,
 }
 
-/// Conditions with commas between them.
+/// Conditions, separated by commas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions(pub Vec<Condition>);
 
@@ -31,7 +32,7 @@ impl FromStr for Conditions {
         let mut parts: Vec<String> = Vec::new();
         for part in text.split(',') {
             match parts.last_mut() {
-                // Names of functions have commas, too.
+                // Function names may contain commas, too.
                 Some(last) if last.contains('@') && !last.trim_end().ends_with('%') => {
                     *last += ",";
                     *last += part;
@@ -48,7 +49,7 @@ impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Condition, String> {
-        // Names of functions have such signs, too.
+        // Function names may contain these characters, too.
         let at = text.rfind(['<', '>']);
         let at = at.ok_or(
             "write a condition as in duration>5%, parallel_efficiency<-3% or duration@solve.c:41>5%",
@@ -82,7 +83,7 @@ impl FromStr for Condition {
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.is_above { '>' } else { '<' };
-        // Percent of what was typed: no digits that only rounding makes.
+        // Rounds to the digits that the user typed.
         let percent = (self.limit * 1e8).round() / 1e6;
         f.write_str(self.metric.name())?;
         if let Some(place) = &self.place {
@@ -98,30 +99,31 @@ impl Serialize for Condition {
     }
 }
 
-/// A condition that is not kept.
+/// A condition that is broken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unmet {
-    /// Which.
+    /// The broken condition.
     pub condition: Condition,
-    /// The change: for times, of the duration before; for efficiencies, of 1. `None` where a run has no such number.
+    /// The change: for times, relative to the duration before; for efficiencies, absolute. `None` if a run lacks this
+    /// number.
     pub change: Option<f64>,
 }
 
-/// What was measured of what a condition is about.
+/// The measurements that a condition is checked against.
 #[derive(Debug)]
 pub(crate) struct Measured {
-    /// The row of its metric; `None` where there is none in a run, or where no thread spent any time on it.
+    /// The row of the condition's metric; `None` if a run lacks it, or if no thread spent any time on it.
     pub(crate) row: Option<Row>,
-    /// The mean duration before that times are compared with; `None` where what the condition is about was not there.
+    /// The mean duration before, to which changes of times are relative; `None` if the runs before lack the region.
     pub(crate) duration_ns: Option<f64>,
 }
 
 impl Unmet {
-    /// The conditions that what was measured for each breaks: the change is beyond the limit and, where repetitions show the
-    /// noise, more than chance. A number that a run lacks breaks its condition, since nothing shows that it is kept.
+    /// The broken conditions: those whose change exceeds the limit and, if repetitions show the noise, is more than
+    /// chance. If a run lacks a number, its condition counts as broken, because nothing shows that it holds.
     pub(crate) fn of(conditions: &[Condition], measured: &[Measured], chance: f64) -> Vec<Unmet> {
         let chances = measured.iter().map(|measured| {
-            // Without repetitions, what is measured counts.
+            // Without repetitions, the measured values are taken as exact.
             measured.row.as_ref().map_or(1.0, |row| row.chance.unwrap_or(0.0))
         });
         let real = real(&chances.collect::<Vec<f64>>(), chance);
@@ -133,7 +135,7 @@ impl Unmet {
                         measured.duration_ns.map(|duration| row.difference / duration.max(1.0))
                     }
                     Some(row) => Some(row.difference),
-                    // No thread spent any time on it, before or after.
+                    // No thread spent any time on it before or after.
                     None if condition.metric.is_time() => Some(0.0),
                     None => None,
                 };
@@ -142,7 +144,7 @@ impl Unmet {
                 };
                 let is_beyond =
                     if condition.is_above { change > condition.limit } else { change < condition.limit };
-                // A limit that no change at all is beyond is broken by no change, too.
+                // If even no change at all exceeds the limit (see below), chance cannot excuse it.
                 let is_broken = is_beyond && (is_real || condition.holds_without_change());
                 is_broken.then(|| unmet(Some(change)))
             });
@@ -151,7 +153,7 @@ impl Unmet {
 }
 
 impl Condition {
-    /// Whether runs without any change are beyond the limit, as of `duration>-10%`, which wants it to be faster.
+    /// Whether a run without any change breaks the condition: `duration>-10%` requires the program to get faster.
     fn holds_without_change(&self) -> bool {
         if self.is_above { 0.0 > self.limit } else { 0.0 < self.limit }
     }

@@ -1,4 +1,4 @@
-//! Two sets of runs, compared: what takes longer or shorter than chance explains.
+//! Compares two sets of runs: what takes longer or shorter than chance explains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ use crate::compare::useful::{UsefulGrowth, by_place};
 use crate::model::answers::{FunctionName, RegionAnswer, SCHEMA};
 use crate::model::place::Place;
 
-/// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
-/// run's figures, and all others. Where there are time steps, these have half of the others' half.
+/// The chance that a comparison of equal programs reports any difference. Half of it goes to tests of the whole run's
+/// numbers, the other half to all other tests. If there are time steps, their tests get half of the latter half.
 const MAX_CHANCE: f64 = 1e-4;
 /// The largest chance for all conditions of `--fail-on` together.
 const MAX_CHANCE_OF_CONDITIONS: f64 = 1e-3;
@@ -25,9 +25,9 @@ const MAX_CHANCE_OF_CONDITIONS: f64 = 1e-3;
 /// How to compare.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Differences below this are not reported: for times, of the duration before; for efficiencies, of 1.
+    /// Smaller differences are not reported. For times, relative to the duration before; for efficiencies, absolute.
     pub min_effect: f64,
-    /// The conditions that must not hold.
+    /// The conditions under which the comparison fails.
     pub conditions: Vec<Condition>,
 }
 
@@ -37,17 +37,17 @@ impl Default for Options {
     }
 }
 
-/// A place of a condition at which no run has a region.
+/// A place in a condition at which no run has a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPlace {
     /// The place, as the user named it.
     pub name: String,
-    /// The places that the name is most like.
+    /// The most similar names of places that exist.
     pub nearest: Vec<String>,
 }
 
 impl Options {
-    /// The first place of a condition at which no run has a region.
+    /// The first place in the conditions at which no run has a region.
     pub fn unknown_place(&self, before: &[Run], after: &[Run]) -> Option<UnknownPlace> {
         let mut places = places(before);
         places.extend(self::places(after));
@@ -62,7 +62,7 @@ impl Options {
 pub struct Side {
     /// The runs.
     pub runs: Vec<String>,
-    /// Their threads; where they have different numbers, the most.
+    /// Their number of threads; the largest number if it differs.
     pub threads: u32,
     /// Their mean duration.
     pub duration_ns: u64,
@@ -86,30 +86,30 @@ impl Side {
 /// Two sets of runs, compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
-    /// The version of the answers.
+    /// The version of the JSON schema.
     pub schema: u32,
     /// The runs before.
     pub before: Side,
     /// The runs after.
     pub after: Side,
-    /// Whether anything differs by more than chance explains.
+    /// Whether any number differs by more than chance explains.
     pub is_different: bool,
-    /// Whether repetitions show how much equal runs differ. Else no row is different.
+    /// Whether there are repetitions, which show how much equal runs differ. Without them, no row counts as different.
     pub is_noise_known: bool,
-    /// The smallest difference of durations that these runs could show; `None` where the noise is not known.
+    /// The smallest difference of durations that these runs could show; `None` if the noise is unknown.
     pub smallest_ns: Option<f64>,
-    /// Differences below this share of the duration, or of 1, are not reported.
+    /// Differences below this share of the duration (efficiencies: absolute) are not reported.
     pub min_effect: f64,
-    /// The conditions that are not met.
+    /// The conditions that were broken.
     pub failed: Vec<Unmet>,
-    /// The place where useful time grows most; `None` where it grows nowhere by the least effect and by more than chance. Of
-    /// single runs, what was measured counts.
+    /// The place where useful time grows most; `None` if no growth exceeds both the least effect and chance. Without
+    /// repetitions, the measured values are taken as exact.
     pub useful_growth: Option<UsefulGrowth>,
-    /// Why time steps were not compared, or not one by one; `None` where nothing is to be said.
+    /// Why time steps were not compared, or not one by one; `None` if there is nothing to report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps_note: Option<String>,
-    /// The whole run's numbers, those of time steps, and then those of regions and functions with the greatest differences
-    /// first. Times of regions and functions below the least effect in both sets are left out.
+    /// First the whole run's numbers, then those of time steps, then those of regions and functions, largest difference
+    /// first. Regions and functions whose time is below the least effect in both sets are left out.
     pub rows: Vec<Row>,
 }
 
@@ -133,7 +133,7 @@ impl Diff {
         rows.retain(|row| {
             index += 1;
             let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
-            // What conditions may be about stays.
+            // Rows that a condition may refer to are kept.
             index <= of_run || !row.metric.is_time() || is_seen
         });
         for row in &mut rows {
@@ -176,7 +176,7 @@ impl Diff {
     }
 }
 
-/// The place where useful time grows most, by `least_ns` of wall time or more and beyond chance.
+/// The place where useful time grows most, by at least `least_ns` of wall time and by more than chance.
 fn most_growing(before: &[Run], after: &[Run], least_ns: f64) -> Option<UsefulGrowth> {
     let runs = |runs| <&[Run]>::into_iter(runs).collect::<Vec<&Run>>();
     let (old, new) = (runs(before), runs(after));
@@ -189,7 +189,7 @@ fn most_growing(before: &[Run], after: &[Run], least_ns: f64) -> Option<UsefulGr
     let differences = places.iter().map(|row| (by_threads(&old, &row.before), by_threads(&new, &row.after)));
     let differences: Vec<_> = differences.collect();
     let chances = differences.iter().map(|(before, after)| {
-        // Without repetitions, what is measured counts.
+        // Without repetitions, the measured values are taken as exact.
         Difference::of(before, after).map_or(0.0, |difference| difference.chance())
     });
     let real = real(&chances.collect::<Vec<f64>>(), MAX_CHANCE);
@@ -203,7 +203,8 @@ fn most_growing(before: &[Run], after: &[Run], least_ns: f64) -> Option<UsefulGr
     Some(UsefulGrowth { place: row.place.clone(), before_ns: mean(&row.before), after_ns: mean(&row.after) })
 }
 
-/// The rows of all regions. Efficiencies are those of regions that take `least_ns` before or after: those of others say nothing.
+/// The rows of all regions. Efficiencies are given only for regions that take at least `least_ns` before or after,
+/// because those of shorter regions mean nothing.
 fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
     let (old_places, new_places) = (places(before), places(after));
     let mut rows = Vec::new();
@@ -214,7 +215,7 @@ fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
         };
         let mut is_large = false;
         for metric in Metric::all().filter(|metric| metric.is_time()) {
-            // A run that does not come to a region spends no time there.
+            // A run that does not reach a region spends no time there.
             let values = |runs: &[Run], place: Option<&Place>| {
                 let value = |run: &Run| of_region(metric, run, place).unwrap_or(0.0);
                 Some(runs.iter().map(value).collect())
@@ -230,7 +231,7 @@ fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
         }
         let efficiencies = Metric::all().filter(|metric| is_large && !metric.is_time());
         for metric in efficiencies {
-            // There is none where a run does not come to the region.
+            // A run that does not reach the region has no efficiency of it.
             let values = |runs: &[Run], place: Option<&Place>| {
                 let values = runs.iter().map(|run| of_region(metric, run, place));
                 values.collect()
@@ -243,7 +244,7 @@ fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
     rows
 }
 
-/// What was measured of the regions at a place, all of them together.
+/// The measurements of all regions at a place together.
 fn at_place(metric: Metric, named: &NamedPlace, before: &[Run], after: &[Run]) -> Measured {
     let (old_places, new_places) = (places(before), places(after));
     let pairs: Vec<PairOfPlaces> = pairs(&old_places, &new_places)
@@ -256,7 +257,7 @@ fn at_place(metric: Metric, named: &NamedPlace, before: &[Run], after: &[Run]) -
             let is_there = |region: &&RegionAnswer| places.contains(&Some(&region.place));
             let regions: Vec<&RegionAnswer> = run.answers.regions.iter().filter(is_there).collect();
             let value = together(&regions).and_then(|all| metric.of_region(&all, run.answers.threads));
-            // A run that does not come to a region spends no time there.
+            // A run that does not reach a region spends no time there.
             value.or_else(|| metric.is_time().then_some(0.0))
         });
         values.collect::<Option<Vec<f64>>>()
@@ -269,7 +270,7 @@ fn at_place(metric: Metric, named: &NamedPlace, before: &[Run], after: &[Run]) -
     }
 }
 
-/// The rows of all functions, where all runs were sampled.
+/// The rows of all functions, if all runs were sampled.
 fn of_functions(before: &[Run], after: &[Run]) -> Vec<Row> {
     let by_threads = |runs: &[Run], times: &[u64]| {
         let times = runs.iter().zip(times);
@@ -285,14 +286,14 @@ fn of_functions(before: &[Run], after: &[Run]) -> Vec<Row> {
     rows.collect()
 }
 
-/// The number of a region in a run.
+/// The value of a metric for a region in a run.
 fn of_region(metric: Metric, run: &Run, place: Option<&Place>) -> Option<f64> {
     let mut regions = run.answers.regions.iter();
     let region = regions.find(|region| Some(&region.place) == place)?;
     metric.of_region(region, run.answers.threads)
 }
 
-/// The regions of all runs, each once.
+/// The regions of all runs, without duplicates.
 fn places(runs: &[Run]) -> Vec<Place> {
     let regions = runs.iter().flat_map(|run| &run.answers.regions);
     let mut places: Vec<Place> = regions.map(|region| region.place.clone()).collect();
@@ -301,10 +302,11 @@ fn places(runs: &[Run]) -> Vec<Place> {
     places
 }
 
-/// Marks the rows of both families; `of_parts` is the chance of equal programs to differ in any of the parts'.
+/// Marks the rows of both families of tests. `of_parts`: the chance that the second family reports a difference between
+/// equal programs.
 fn mark_families(rows: &mut [Row], least_ns: f64, of_parts: f64) {
     for (is_of_whole, chance) in [(true, MAX_CHANCE / 2.0), (false, of_parts)] {
-        // Tests of what is too small to be reported would only make the others harder.
+        // Differences too small to report are not tested, because further tests would only weaken the others.
         let is_tested = |row: &Row| {
             let is_whole = row.region.is_none() && row.metric.is_of_whole();
             let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
@@ -314,7 +316,7 @@ fn mark_families(rows: &mut [Row], least_ns: f64, of_parts: f64) {
     }
 }
 
-/// The rows of regions and functions, each together: that with the greatest difference first.
+/// The rows of regions and functions, grouped by region or function, those with the largest difference first.
 fn sorted(rows: Vec<Row>) -> Vec<Row> {
     type Key<T> = (Option<T>, Option<T>);
     let key = |row: &Row| -> (Key<Place>, Key<FunctionName>) {

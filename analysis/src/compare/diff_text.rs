@@ -1,4 +1,4 @@
-//! A comparison as words and a table.
+//! A comparison as text and tables.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ use crate::text::table::{Column, Layout, Table, column, counted, time, write_mor
 const COLUMNS: [Column; 4] =
     [column("before", 1), column("after", 1), column("change", 0), column("95 % interval", 2)];
 
-/// The single time steps that are shown, unless all are.
+/// Number of single time steps that are shown, unless all are requested.
 const MAX_STEPS: usize = 5;
 
-/// The parts of a comparison that are shown.
+/// Which parts of a comparison are shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
-    /// Also what does not differ.
+    /// Shows also rows that do not differ.
     pub all: bool,
 }
 
 impl Diff {
-    /// The comparison in words and tables, laid out like this.
+    /// The comparison as text and tables in this layout.
     pub fn text(&self, layout: Layout, shown: Shown) -> impl fmt::Display {
         Text { diff: self, layout, shown }
     }
@@ -54,7 +54,7 @@ impl Side {
 }
 
 impl RegionPair {
-    /// The region's place, and where it is now where it moved.
+    /// The region's place, and its new place if it moved.
     fn words(&self) -> String {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) if before.long() == after.long() => after.long(),
@@ -67,7 +67,7 @@ impl RegionPair {
 }
 
 impl FunctionPair {
-    /// The function's name, and its module where that is another one now.
+    /// The function's name, and its module after if that has another name.
     fn words(&self) -> String {
         let module = |name: &FunctionName| name.module.rsplit('/').next().map(str::to_owned);
         match (&self.before, &self.after) {
@@ -86,14 +86,14 @@ impl FunctionPair {
 }
 
 impl Row {
-    /// The region or function that it is of; `None` of the whole run.
+    /// The region or function that the row is about; `None` for the whole run.
     pub fn subject(&self) -> Option<String> {
         let region = self.region.as_ref().map(RegionPair::words);
         let steps = self.steps.as_ref().map(|steps| format!("time steps ({})", steps.name));
         region.or_else(|| self.function.as_ref().map(FunctionPair::words)).or(steps)
     }
 
-    /// The number that it is, in words.
+    /// The name of the row's metric, in words.
     pub fn label(&self) -> String {
         match self.steps.as_ref().and_then(|steps| steps.first.zip(steps.last)) {
             Some((first, last)) if first == last => format!("step {first}"),
@@ -103,7 +103,7 @@ impl Row {
     }
 }
 
-/// A number of a metric: a time, or percent.
+/// A value of a metric: a time, or a percentage.
 fn number(metric: Metric, value: f64) -> String {
     match metric {
         Metric::StepDrift if value < 0.0 => format!("-{}", time(-value.round() as u64)),
@@ -113,7 +113,7 @@ fn number(metric: Metric, value: f64) -> String {
 }
 
 impl Row {
-    /// A difference, of the value before or in points.
+    /// A difference: relative to the value before, or in percentage points.
     fn change(&self, difference: f64) -> Option<f64> {
         if !self.metric.is_time() {
             return Some(difference);

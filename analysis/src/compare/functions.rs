@@ -1,4 +1,4 @@
-//! The functions of two sets of runs, by samples: which belong together, and their times.
+//! Pairs the functions of two sets of runs, by samples, with their times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 use crate::compare::run::Run;
 use crate::model::answers::FunctionName;
 
-/// A function before and after; `None` where there is none.
+/// A function before and after; `None` on the side that lacks it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FunctionPair {
-    /// The function that it was.
+    /// The function before.
     pub before: Option<FunctionName>,
-    /// The function that it is.
+    /// The function after.
     pub after: Option<FunctionName>,
 }
 
-/// What a function is known by: its name, and the file's of its module. Folders of builds differ.
+/// What identifies a function: its name, and its module's file name. The module's directory may differ between builds.
 type Key = (String, String);
 
 fn key(name: &FunctionName) -> Key {
@@ -24,7 +24,7 @@ fn key(name: &FunctionName) -> Key {
     (name.function.clone(), module.to_owned())
 }
 
-/// The functions of `runs`, and the time of each in each run; `None` where a run was not sampled.
+/// The functions of `runs`, and the time of each function in each run; `None` if a run was not sampled.
 fn times(runs: &[Run]) -> Option<BTreeMap<Key, (FunctionName, Vec<u64>)>> {
     let mut times: BTreeMap<Key, (FunctionName, Vec<u64>)> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
@@ -40,12 +40,13 @@ fn times(runs: &[Run]) -> Option<BTreeMap<Key, (FunctionName, Vec<u64>)>> {
 /// A function and its own times in the runs of each set, in nanoseconds.
 pub(super) type Times = (FunctionPair, Vec<u64>, Vec<u64>);
 
-/// The functions of both sets; none where a run was not sampled.
+/// The functions of both sets; empty if a run was not sampled.
 pub(super) fn of(before: &[Run], after: &[Run]) -> Vec<Times> {
     let (Some(mut old), Some(mut new)) = (times(before), times(after)) else {
         return Vec::new();
     };
-    // Modules may have other names in another build, if the function's is in one of them only.
+    // A module may have another name in another build. Functions are matched across modules if exactly one module on
+    // each side has the function.
     let renamed = |of: &BTreeMap<Key, _>, other: &BTreeMap<Key, _>| {
         let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (function, module) in of.keys().filter(|key| !other.contains_key(*key)) {
@@ -77,7 +78,7 @@ pub(super) fn of(before: &[Run], after: &[Run]) -> Vec<Times> {
         let (was, is) =
             (was.and_then(|key| old.remove(&key)).unzip(), is.and_then(|key| new.remove(&key)).unzip());
         let pair = FunctionPair { before: was.0, after: is.0 };
-        // A run that does not come to a function spends no time there.
+        // A run that does not reach a function spends no time there.
         let none = |runs: &[Run]| vec![0; runs.len()];
         rows.push((pair, was.1.unwrap_or_else(|| none(before)), is.1.unwrap_or_else(|| none(after))));
     }

@@ -1,4 +1,4 @@
-//! The numbers that are compared.
+//! The metrics that are compared.
 
 use serde::{Serialize, Serializer};
 
@@ -9,7 +9,7 @@ use crate::model::answers::{Answers, Efficiency, RegionAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 
-/// A number that is compared.
+/// A metric that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Wall time: of the run, or of all visits of a region.
@@ -24,17 +24,17 @@ pub enum Metric {
     Serialisation,
     /// See [`Efficiency::transfer`].
     Transfer,
-    /// The time of a cause, of all threads together, by the number of threads: wall time.
+    /// Wall time lost to a cause: the sum over all threads, divided by the number of threads.
     Cause(Cause),
-    /// A function's own processor time, by samples: of all threads together, by the number of threads.
+    /// A function's own CPU time, by samples: the sum over all threads, divided by the number of threads.
     FunctionSelf,
     /// The median of the time steps.
     StepMedian,
     /// The time that 95 % of the time steps do not exceed.
     StepP95,
-    /// How much longer each time step is than the one before; 0 where chance may make it look so.
+    /// How much longer each time step is than the one before; 0 if chance could explain it.
     StepDrift,
-    /// One time step; the median of some, where there are many.
+    /// One time step; if there are many, the median of a bin of steps.
     Step,
 }
 
@@ -51,7 +51,7 @@ const EFFICIENCIES: [EfficiencyRow; 5] = [
 ];
 
 impl Metric {
-    /// All metrics but those of functions and time steps.
+    /// All metrics except those of functions and time steps.
     pub fn all() -> impl Iterator<Item = Metric> {
         let efficiencies = EFFICIENCIES.iter().map(|(metric, _, _)| *metric);
         let causes = Cause::ALL.iter().map(|cause| Metric::Cause(*cause));
@@ -66,7 +66,7 @@ impl Metric {
         }
     }
 
-    /// Its name in JSON and in conditions.
+    /// The metric's name in JSON and in conditions.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Duration => "duration",
@@ -83,12 +83,12 @@ impl Metric {
         }
     }
 
-    /// Whether it is a time; else it is a share, 0 to 1.
+    /// Whether the metric is a time; otherwise it is a share, 0 to 1.
     pub fn is_time(self) -> bool {
         !EFFICIENCIES.iter().any(|row| row.0 == self)
     }
 
-    /// Whether the tests of the whole run's figures are about it.
+    /// Whether the metric belongs to the family of tests about the whole run.
     pub(super) fn is_of_whole(self) -> bool {
         matches!(self, Metric::Duration | Metric::ParallelEfficiency)
     }
@@ -125,26 +125,26 @@ impl Serialize for Metric {
     }
 }
 
-/// A parallel region before and after; `None` where there is none.
+/// A parallel region before and after; `None` on the side that lacks it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RegionPair {
-    /// Where it was.
+    /// The region's place before.
     pub before: Option<Place>,
-    /// Where it is.
+    /// The region's place after.
     pub after: Option<Place>,
 }
 
-/// A number before and after.
+/// A metric's values before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The region that it is of; `None` of the whole run, and of functions.
+    /// The region that the row is about; `None` for the whole run and for functions.
     pub region: Option<RegionPair>,
-    /// The function that it is of.
+    /// The function that the row is about.
     pub function: Option<FunctionPair>,
-    /// The time steps that it is of; `None` of all else.
+    /// The time steps that the row is about; `None` for all other rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<StepNumbers>,
-    /// Which number.
+    /// The metric.
     pub metric: Metric,
     /// Its unit: `ns` or `share`.
     pub unit: &'static str,
@@ -154,32 +154,32 @@ pub struct Row {
     pub after: Summary,
     /// `after` less `before`.
     pub difference: f64,
-    /// The change divided by `before`; `None` where that is 0.
+    /// The difference divided by the mean before; `None` if that is 0.
     pub relative: Option<f64>,
-    /// The 95 % confidence interval of the difference; `None` where a set is a single run.
+    /// The 95 % confidence interval of the difference; `None` if a set has a single run.
     pub interval: Option<[f64; 2]>,
-    /// How probable such a difference is where the programs are equal; `None` where a set is a single run.
+    /// The probability of a difference of at least this size between equal programs; `None` if a set has a single run.
     pub chance: Option<f64>,
-    /// Whether it is large enough and more than chance explains.
+    /// Whether the difference is large enough to be reported and more than chance explains.
     pub is_different: bool,
-    /// Whether it is large enough.
+    /// Whether the difference is large enough to be reported.
     pub is_large: bool,
 }
 
-/// The time steps that a number is of.
+/// The time steps that a row is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepNumbers {
-    /// The range whose instances they are.
+    /// The range whose instances are the steps.
     pub name: String,
-    /// The first of them, from 1; `None` of a number of all steps.
+    /// The first of the steps, counted from 1; `None` for a metric of all steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
-    /// The last of them.
+    /// The last of the steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<u64>,
 }
 
-/// A row, unless a run lacks the number.
+/// A row; `None` if a run lacks the metric.
 pub(super) fn row(
     metric: Metric,
     region: Option<&RegionPair>,
@@ -210,7 +210,8 @@ pub(super) fn row(
     })
 }
 
-/// Marks the rows whose difference is large enough and real, where `chance` is that of equal programs to differ in any of them.
+/// Marks the rows whose difference is large enough and real. `chance`: the probability that equal programs differ in
+/// any of these rows.
 pub(super) fn mark(rows: &mut [&mut Row], chance: f64) {
     let chances: Option<Vec<f64>> = rows.iter().map(|row| row.chance).collect();
     for (row, is_real) in rows.iter_mut().zip(real(&chances.unwrap_or_default(), chance)) {

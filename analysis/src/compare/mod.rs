@@ -1,4 +1,4 @@
-//! Answers of several runs, compared: two sets of runs ([`Diff`]), or runs of different sizes ([`Scaling`]).
+//! Comparison of several runs' answers: two sets of runs ([`Diff`]), or runs of different sizes ([`Scaling`]).
 //!
 //! ```text
 //! Run --> pairs (places that belong together) --> sample (means and their noise) --> Diff, condition

@@ -1,4 +1,4 @@
-//! Places as a user names them, in `duration@solve.c:41>5%`, and the regions there.
+//! Places as users name them, as in `duration@solve.c:41>5%`, and the regions at these places.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::sum::Sum;
 
-/// Places that are named where there is none of a user's name.
+/// Number of similar places that are suggested if no place has the user's name.
 const MAX_NEAREST: usize = 3;
-/// The characters of a name that are compared to find the nearest.
+/// Number of a name's characters that are compared to find similar names.
 const MAX_COMPARED: usize = 128;
 
-/// A place by its name.
+/// A place as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamedPlace {
-    /// A line of a file, which is named by its path or the end of that.
+    /// A line of a file, which is named by its path or by the end of its path.
     Line(String, u32),
     /// A function.
     Function(String),
 }
 
 impl NamedPlace {
-    /// The place of that name: `solve.c:41`, else a function.
+    /// Parses a place: `solve.c:41`; any other text is a function.
     pub(super) fn of(name: &str) -> NamedPlace {
         let line = name.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
         match line {
@@ -32,7 +32,7 @@ impl NamedPlace {
         }
     }
 
-    /// Whether it is that place. A function's name may lack its parameters.
+    /// Whether `place` has this name. The name of a function may lack its parameters.
     pub(super) fn is(&self, place: &Place) -> bool {
         match self {
             NamedPlace::Line(file, line) => place.line == Some(*line) && is_file(file, place),
@@ -43,8 +43,8 @@ impl NamedPlace {
         }
     }
 
-    /// Of the pairs of places, before and after, those that the name is for. It is a name of the runs before; a line of code that
-    /// has come since may have been another's. What is only in the runs after is found by their names.
+    /// The pairs of places that the name refers to. The name refers to places before: in the runs after, the same line
+    /// may contain other code. Places that exist only after are matched by their own names.
     pub(super) fn select<'p>(&self, pairs: &[PairOfPlaces<'p>]) -> Vec<PairOfPlaces<'p>> {
         let is_before = |pair: &PairOfPlaces| pair.0.is_some_and(|place| self.is(place));
         let is_after = |pair: &PairOfPlaces| pair.1.is_some_and(|place| self.is(place));
@@ -56,7 +56,7 @@ impl NamedPlace {
         pairs.iter().filter(|pair| is_before(pair) || is_new(pair)).copied().collect()
     }
 
-    /// The places that its name is most like, in words.
+    /// The most similar places, in words.
     pub(super) fn nearest(&self, places: &[Place]) -> Vec<String> {
         const OTHER_FILE: u64 = 1 << 32;
         let distance = |place: &Place| match self {
@@ -93,20 +93,20 @@ impl fmt::Display for NamedPlace {
     }
 }
 
-/// A place before and after; `None` where it is not in the runs.
+/// A place before and after; `None` on the side that lacks it.
 pub(super) type PairOfPlaces<'p> = (Option<&'p Place>, Option<&'p Place>);
 
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether the place's file has that path, or a path that ends so.
+/// Whether the place's file has this path, or a path that ends with it.
 fn is_file(name: &str, place: &Place) -> bool {
     let folders = place.file.as_deref().and_then(|path| path.strip_suffix(name));
     folders.is_some_and(|folders| folders.is_empty() || folders.ends_with('/'))
 }
 
-/// The letters to add, take away or replace to make one name of the other.
+/// Number of characters to insert, delete or replace to turn one name into the other (Levenshtein distance).
 fn edits(one: &str, other: &str) -> u64 {
     let other: Vec<char> = other.chars().take(MAX_COMPARED).collect();
     let mut row: Vec<u64> = (0..=other.len() as u64).collect();
@@ -122,7 +122,7 @@ fn edits(one: &str, other: &str) -> u64 {
     row.last().copied().unwrap_or(0)
 }
 
-/// Regions of a run as one; `None` of none.
+/// Adds up regions of a run; `None` if there are none.
 pub(super) fn together(regions: &[&RegionAnswer]) -> Option<RegionAnswer> {
     let [first, more @ ..] = regions else {
         return None;
@@ -136,7 +136,7 @@ pub(super) fn together(regions: &[&RegionAnswer]) -> Option<RegionAnswer> {
         duration_ns.grow_by(region.duration_ns);
         accounting.merge(&region.accounting);
     }
-    // What the quotients were made of, as far as it is known of all.
+    // Efficiencies are quotients: adds up their numerators and denominators, if known for all regions.
     let sum = |of: &dyn Fn(&RegionAnswer) -> Option<f64>| {
         let lasting = regions.iter().filter(|region| region.duration_ns > 0);
         lasting.map(|region| of(region)).sum::<Option<f64>>()

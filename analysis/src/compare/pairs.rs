@@ -1,24 +1,25 @@
-//! Which places of two builds of a program belong together.
+//! Matches the places of two builds of a program.
 
 use std::collections::BTreeMap;
 
 use crate::model::place::{Place, Position};
 
-/// Lines that a place may move within its function, beside what the whole function moves.
+/// Number of lines that a place may move within its function, in addition to the move of the whole function.
 const MAX_LINES: u64 = 20;
-/// The cost of a place without another, in lines.
+/// The cost of leaving a place unmatched, in lines.
 const ALONE: u64 = 15;
-/// Places of a function for which each way of moving it is tried.
+/// Largest number of a function's places for which every common move is tried.
 const MAX_TRIED: usize = 400;
 
-/// A place before and the same one after, by their numbers; `None` where there is none.
+/// Indexes of a place before and of the same place after; `None` on the side that lacks it.
 pub(crate) type Pair = (Option<usize>, Option<usize>);
 
-/// Pairs each place with at most one. The pairs are in the order of `before`; then come those that are only in `after`.
+/// Matches each place with at most one other. The pairs are in the order of `before`, followed by the places that exist
+/// only in `after`.
 pub(crate) fn pairs(before: &[Place], after: &[Place]) -> Vec<Pair> {
     let mut partner: Vec<Option<usize>> = vec![None; before.len()];
     let mut is_taken = vec![false; after.len()];
-    // The most certain first: functions and files may have other names in another build.
+    // The most reliable keys first: functions and files may have other names in another build.
     let keys: [(Key, bool); 3] = [(by_function, true), (by_function_only, true), (by_file, false)];
     for (key, may_move) in keys {
         let mut groups: BTreeMap<[&str; 4], [Vec<usize>; 2]> = BTreeMap::new();
@@ -50,7 +51,7 @@ pub(crate) fn pairs(before: &[Place], after: &[Place]) -> Vec<Pair> {
     old.chain(new.map(|index| (None, Some(index)))).collect()
 }
 
-/// The names that two places have in common that may belong together; `None` where a place has none.
+/// The names that two places must have in common to match; `None` if a place lacks one of them.
 type Key = fn(&Place) -> Option<[&str; 4]>;
 
 fn file(place: &Place) -> Option<&str> {
@@ -58,7 +59,7 @@ fn file(place: &Place) -> Option<&str> {
     Some(file.rsplit('/').next().unwrap_or(file))
 }
 
-/// A construct in what is at a line is not one at that line.
+/// Tells places that name a line from places that name only what contains the line.
 fn how(place: &Place) -> &'static str {
     match place.position {
         Some(Position::Inside) => "inside",
@@ -81,8 +82,8 @@ fn by_function_only(place: &Place) -> Option<[&str; 4]> {
     Some([&place.construct, how(place), place.function.as_deref()?, ""])
 }
 
-/// Pairs lines, both sorted, so that order stays and distances are least. Where they are of one function, all may have
-/// moved by as much.
+/// Matches lines, both sorted, keeping their order and minimising the sum of distances. With `may_move`, all lines may
+/// have moved by a common distance.
 fn aligned(old: &[u32], new: &[u32], may_move: bool) -> Vec<(usize, usize)> {
     let moves: Vec<i64> = match old.len() * new.len() {
         0 => return Vec::new(),
@@ -102,14 +103,14 @@ fn aligned(old: &[u32], new: &[u32], may_move: bool) -> Vec<(usize, usize)> {
     best.map(|(_, _, pairs)| pairs).unwrap_or_default()
 }
 
-/// Aligns them with the new lines `moved` behind the old ones; returns also what it costs.
+/// Matches `old` with `new` after moving all lines by `moved`; also returns the cost.
 fn aligned_at(old: &[u32], new: &[u32], moved: i64) -> (u64, Vec<(usize, usize)>) {
     let distance = |one: usize, other: usize| {
         let distance = i64::from(new[other]) - i64::from(old[one]) - moved;
         Some(distance.unsigned_abs()).filter(|lines| *lines <= MAX_LINES)
     };
     let width = new.len() + 1;
-    // The least cost of what is behind each place.
+    // The least cost of matching the rest, from each pair of positions on.
     let mut costs = vec![0u64; (old.len() + 1) * width];
     for one in (0..=old.len()).rev() {
         for other in (0..=new.len()).rev() {

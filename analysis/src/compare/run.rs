@@ -1,4 +1,4 @@
-//! What of a run is compared.
+//! The part of a run's results that comparisons use.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::{FunctionStats, Stats};
 /// A run of a program: the answers of all of its processes.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// The user's name for it: the trace, or the folder.
+    /// The user's name for the run: its trace, or its directory.
     pub name: String,
-    /// Its answers.
+    /// The run's answers.
     pub answers: Answers,
-    /// How many processes it had.
+    /// The number of processes.
     pub processes: usize,
     /// The programs of these processes, each once.
     pub programs: BTreeSet<String>,
-    /// The functions' own times, by samples; `None` where there are no samples.
+    /// The functions' own times, by samples; `None` if the run was not sampled.
     pub functions: Option<Vec<FunctionTime>>,
-    /// The time steps; `None` where no range repeats.
+    /// The time steps; `None` if no range repeats.
     pub steps: Option<Steps>,
 }
 
 impl Run {
-    /// The run of these numbers.
+    /// The run with these results.
     pub fn of(name: String, stats: Stats) -> Run {
         let functions = stats.functions.into_iter();
         let functions = functions.map(FunctionTime::from).collect();
@@ -41,13 +41,13 @@ impl Run {
     }
 }
 
-/// A function's own processor time in a run.
+/// A function's own CPU time in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct FunctionTime {
-    /// Which.
+    /// The function.
     #[serde(flatten)]
     pub name: FunctionName,
-    /// How long.
+    /// Its own CPU time.
     pub self_ns: u64,
 }
 

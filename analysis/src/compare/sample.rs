@@ -3,17 +3,17 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The share of intervals that hold the true difference.
+/// The share of confidence intervals that contain the true difference.
 const CONFIDENCE: f64 = 0.95;
 
 /// Mean and spread of repeated measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// How many there are.
+    /// The number of measurements.
     pub runs: usize,
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation; `None` of one measurement.
+    /// Their standard deviation; `None` for one measurement.
     pub stddev: Option<f64>,
 }
 
@@ -33,7 +33,7 @@ impl Summary {
     }
 }
 
-/// The difference of two means by Welch's test, which does not assume that both sets spread equally.
+/// The difference of two means by Welch's test, which does not assume equal variances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Difference {
     /// The difference of the means.
@@ -43,7 +43,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// `None` where a set has one measurement, so that nothing shows the noise.
+    /// `None` if a set has a single measurement, so that the noise is unknown.
     pub(crate) fn of(before: &Summary, after: &Summary) -> Option<Difference> {
         let (before_variance, before_degrees) = before.of_mean()?;
         let (after_variance, after_degrees) = after.of_mean()?;
@@ -63,7 +63,7 @@ impl Difference {
         StudentsT::new(0.0, 1.0, self.degrees).ok()
     }
 
-    /// How probable a difference of this size is where both sets are of equal programs, 0 to 1.
+    /// The probability (0 to 1) of a difference of at least this size between sets of equal programs.
     pub(crate) fn chance(&self) -> f64 {
         if self.value == 0.0 {
             return 1.0;
@@ -76,21 +76,22 @@ impl Difference {
         tail.map_or(1.0, |tail| (2.0 * tail).clamp(0.0, 1.0))
     }
 
-    /// The difference that has just this chance: smaller ones cannot be seen.
+    /// The difference with exactly this chance: smaller differences cannot be detected.
     pub(crate) fn smallest(&self, chance: f64) -> f64 {
         let distribution = self.distribution();
         let quantile = distribution.map(|t| t.inverse_cdf(1.0 - chance / 2.0));
         quantile.map_or(f64::INFINITY, |t| t * self.error)
     }
 
-    /// The interval that holds the true difference in 95 of 100 comparisons.
+    /// The confidence interval, which contains the true difference in 95 of 100 comparisons.
     pub(crate) fn interval(&self) -> [f64; 2] {
         let half = self.smallest(1.0 - CONFIDENCE);
         [self.value - half, self.value + half]
     }
 }
 
-/// Holm's procedure: which of several tests show something, where the chance that any does by chance is at most `chance`.
+/// Holm's procedure: marks the tests that show a difference, such that the probability of any false mark is at most
+/// `chance`.
 pub(crate) fn real(chances: &[f64], chance: f64) -> Vec<bool> {
     let mut by_chance: Vec<usize> = (0..chances.len()).collect();
     by_chance.sort_by(|a, b| chances[*a].total_cmp(&chances[*b]));
@@ -112,7 +113,7 @@ mod tests {
         Difference::of(&Summary::of(before), &Summary::of(after)).expect("repetitions")
     }
 
-    /// The last two values were had by integrating the density of t.
+    /// The last two values were computed by integrating the density of t.
     #[test]
     fn welch_is_as_the_formulas_say() {
         let before = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9];
@@ -130,7 +131,7 @@ mod tests {
         assert!(low < 0.0 && high > 2.5 && ((low + high) / 2.0 - 2.5).abs() < 1e-9);
     }
 
-    /// Quantiles of tables: t of 0.975 with 9 degrees is 2.262, with 1 degree 12.706.
+    /// Quantiles from tables: t of 0.975 is 2.262 with 9 degrees of freedom, and 12.706 with 1.
     #[test]
     fn quantiles_are_those_of_tables() {
         for (degrees, quantile) in [(1.0, 12.706), (9.0, 2.262), (18.0, 2.101)] {

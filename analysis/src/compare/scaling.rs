@@ -14,40 +14,40 @@ use crate::model::place::Place;
 use crate::text::answers::percents;
 use crate::text::table::{self, Layout, Table, time, write_wrapped};
 
-/// Causes that are named as those that grow.
+/// Number of growing causes that are named.
 const MAX_NAMED: usize = 3;
-/// The least growth of a share, and fall of an efficiency, that is named. Of useful time, its share of all of that.
+/// The least growth of a share, or fall of an efficiency, that is named. For useful time, relative to all useful time.
 const MIN_GROWTH: f64 = 0.01;
 
 /// How a program scales.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scaling {
-    /// The version of the answers.
+    /// The version of the JSON schema.
     pub schema: u32,
-    /// Whether the work is taken to grow with the threads (weak scaling); else it is the same in all runs.
+    /// Whether the work grows with the number of threads (weak scaling); otherwise all runs do the same work.
     pub is_weak: bool,
-    /// The numbers of threads, fewest first: each is compared with the first.
+    /// One column per number of threads, fewest first. Each is compared with the first.
     pub columns: Vec<Column>,
-    /// What to know of useful time where a run uses MPI; left out where none does.
+    /// A note on useful time if a run uses MPI; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
     /// The factor of the global efficiency that falls most from the first to the last column; `None` where none falls.
     pub falling: Option<Falling>,
-    /// The place where useful time grows most from the first to the last column, beyond what the work grows; `None` where all of
-    /// it does not grow.
+    /// The place where useful time grows most from the first to the last column, beyond the growth of the work; `None`
+    /// if useful time as a whole does not grow.
     pub useful_growth: Option<UsefulGrowth>,
-    /// The causes of loss whose share grows from the first to the last column, the most first.
+    /// The causes of loss whose share grows from the first to the last column, largest growth first.
     pub growing: Vec<Growing>,
 }
 
-/// A factor of the global efficiency that falls.
+/// A factor of the global efficiency that falls from the first to the last column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Falling {
-    /// Its name, as that of the column's field.
+    /// The name of its field in a column.
     pub factor: &'static str,
     /// Its value in the first column.
     pub first: f64,
-    /// In the last.
+    /// Its value in the last column.
     pub last: f64,
 }
 
@@ -63,7 +63,8 @@ const FACTORS: [Factor; 4] = [
 ];
 
 impl Falling {
-    /// The factor that falls most: as all are multiplied, that whose quotient is least.
+    /// The factor that falls most. Because the factors are multiplied, this is the one with the smallest quotient of
+    /// last and first value.
     fn of(first: &Column, last: &Column) -> Option<Falling> {
         let factors = FACTORS.iter().filter_map(|(factor, of)| {
             let (first, last) = (of(first)?, of(last)?);
@@ -74,42 +75,43 @@ impl Falling {
     }
 }
 
-/// Runs with as many threads, on average.
+/// The mean of the runs with the same number of threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Column {
-    /// Threads, of all processes together.
+    /// Number of threads, of all processes together.
     pub threads: u32,
-    /// Processes.
+    /// Number of processes.
     pub processes: usize,
-    /// Runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Their time.
+    /// Their mean wall time.
     pub duration_ns: u64,
-    /// Efficiencies: of the sums and, for all but `parallel`, the mean of the runs.
+    /// Efficiencies: `parallel` from the sums over the runs, the others as means of the runs.
     #[serde(flatten)]
     pub efficiency: Efficiency,
-    /// Useful time of the first column by that of this one; with weak scaling, per thread.
+    /// Useful time of the first column divided by useful time of this column; with weak scaling, per thread.
     pub computation_scalability: Option<f64>,
     /// Parallel efficiency times computation scalability.
     pub global_efficiency: Option<f64>,
-    /// The first column's time by this one's; with weak scaling, times the growth of the threads.
+    /// Wall time of the first column divided by wall time of this column; with weak scaling, times the growth of the
+    /// number of threads.
     pub speed_up: Option<f64>,
-    /// The speed-up by the growth of the threads.
+    /// The speed-up divided by the growth of the number of threads.
     pub efficiency_of_speed_up: Option<f64>,
-    /// The sums of all runs by cause.
+    /// The sums of all runs, by cause.
     pub accounting: Accounting,
 }
 
-/// A cause of loss that grows.
+/// A cause of loss whose share grows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Growing {
-    /// Which.
+    /// The cause.
     pub cause: Cause,
     /// Its share of the threads' time in the first column.
     pub first: f64,
-    /// In the last.
+    /// Its share in the last column.
     pub last: f64,
-    /// The place that most of it is due to in the last column, where one is.
+    /// The place with the most of this loss in the last column, if known.
     pub place: Option<Place>,
 }
 
@@ -150,7 +152,7 @@ impl Scaling {
         }
     }
 
-    /// The table and what grows, laid out like this.
+    /// The table, and the causes of losses that grow, in this layout.
     pub fn text(&self, layout: Layout) -> impl fmt::Display {
         Text { scaling: self, layout }
     }
@@ -199,7 +201,7 @@ impl Column {
         self.efficiency_of_speed_up = self.speed_up.map(|speed_up| speed_up / growth);
     }
 
-    /// `8`, or `2x4` of several processes.
+    /// The column's heading: `8`, or `2x4` for several processes.
     fn heading(&self) -> String {
         match self.processes {
             0 | 1 => self.threads.to_string(),
@@ -211,7 +213,7 @@ impl Column {
     }
 }
 
-/// The place where useful time grows most, if all of it does. It is that of a thread where the work grows with these.
+/// The place where useful time grows most, if useful time as a whole grows; with weak scaling, per thread.
 fn most_growing(few: &[&Run], many: &[&Run], is_weak: bool) -> Option<UsefulGrowth> {
     let threads = |runs: &[&Run]| runs.first().map_or(1, |run| run.answers.threads.max(1));
     let mean = |runs: &[&Run], times: &[f64]| {
@@ -255,7 +257,7 @@ struct Text<'a> {
     layout: Layout,
 }
 
-/// A row of shares: its name, indented by what it is a factor of, and its value in a column.
+/// A row of shares: its name, indented below the factor's product, and its value in a column.
 type Share = (&'static str, fn(&Column) -> Option<f64>);
 
 const SHARES: [Share; 7] = [
@@ -291,7 +293,7 @@ impl Text<'_> {
         words
     }
 
-    /// The change of the global efficiency, and the factor that makes most of it.
+    /// The change of the global efficiency, and the factor that contributes most to it.
     fn global(&self, first: &Column, last: &Column) -> Option<String> {
         let (before, after) = (first.global_efficiency?, last.global_efficiency?);
         let change = format!("global efficiency goes from {} to {}", percents(before), percents(after));
@@ -344,7 +346,7 @@ impl fmt::Display for Text<'_> {
         }
         let columns = &scaling.columns;
         let headings = columns.iter().enumerate();
-        // Those in the middle are the first to go where there is no room: their rank is the greatest.
+        // If there is no room for all columns, the middle ones are dropped first: their rank is the highest.
         let rank = |index: usize| index.min(columns.len() - 1 - index) as u8;
         let headings: Vec<table::Column> =
             headings.map(|(index, column)| table::Column::named(column.heading(), rank(index))).collect();
@@ -381,7 +383,8 @@ mod tests {
     use crate::model::answers::{Answers, Blame, RegionAnswer, UsefulAt};
     use crate::model::place::Place;
 
-    /// A second of serial code, then eight seconds of work spread over the threads, and a tenth of imbalance per thread.
+    /// A run with one second of serial code, eight seconds of work spread over the threads, and 0.1 s of imbalance per
+    /// thread.
     fn run(threads: u32, processes: usize) -> Run {
         let n = u64::from(threads);
         let mut answers =
@@ -463,7 +466,7 @@ parallel efficiency goes";
         );
     }
 
-    /// JSON has the useful time of regions only.
+    /// JSON contains the useful time of regions only.
     #[test]
     fn without_useful_time_by_place_the_region_is_named() {
         let run = |threads: u32, seconds: u64| {
@@ -480,7 +483,7 @@ parallel efficiency goes";
         assert_eq!((growth.place.line, growth.before_ns), (Some(33), 9_000_000_000));
     }
 
-    /// Global efficiency is what the speed-up shows, by both ways of computing it.
+    /// The global efficiency equals the efficiency of the speed-up, although it is computed differently.
     #[test]
     fn efficiency_is_that_of_the_speed_up() {
         let scaling = Scaling::of(&[run(1, 1), run(2, 1), run(4, 1), run(8, 1)], false);

@@ -1,4 +1,4 @@
-//! Runs with noise, and what comparing them reports.
+//! Simulates runs with noise, and tests what their comparison reports.
 
 use crate::compare::{Diff, Metric, Options, Run};
 use crate::model::accounting::Accounting;
@@ -15,7 +15,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Evenly from 0 to 1.
+    /// A uniformly distributed number from 0 to 1.
     fn even(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -23,7 +23,7 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Normally distributed, by Box and Muller.
+    /// A normally distributed number (Box-Muller transform).
     fn normal(&mut self) -> f64 {
         let (one, other) = (self.even().max(1e-300), self.even());
         (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos()
@@ -33,15 +33,16 @@ impl Random {
 /// How runs of one program differ.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
-    /// Each part by itself, with this deviation.
+    /// Each part varies independently, with this standard deviation.
     Normal(f64),
-    /// The machine is slow in a fifth of the runs: by half.
+    /// A fifth of the runs are slower, by half.
     Outliers,
-    /// The machine is fast or slow, for the whole run.
+    /// The machine is either fast or slow, for a whole run.
     TwoSpeeds,
 }
 
-/// A run of four threads through six regions of 1 second; `planted` is added to the imbalance of the third, in seconds.
+/// A run of four threads through six regions of 1 second each. `planted`: imbalance added to the third region, in
+/// seconds.
 fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
     const THREADS: f64 = 4.0;
     let of_run = match noise {
@@ -133,13 +134,13 @@ fn a_planted_difference_is_found_where_it_is() {
         let whole: Vec<&str> =
             different.filter(|row| row.region.is_none()).map(|row| row.metric.name()).collect();
         assert_eq!(whole, ["duration", "parallel_efficiency", "imbalance"], "{seed}");
-        // 0.3 s of 6 s; the interval holds it in nearly all tries.
+        // 0.3 s of 6 s; the interval contains it in nearly all attempts.
         let duration = &diff.rows[0];
         assert!((duration.difference - 0.3e9).abs() < 0.1e9, "{duration:?}");
     }
 }
 
-/// 95 of 100 intervals hold the truth.
+/// 95 of 100 intervals contain the true difference.
 #[test]
 fn intervals_hold_the_true_difference() {
     let mut held = 0;
@@ -171,7 +172,7 @@ fn conditions_fail_beyond_their_limit_only() {
     assert_eq!(failed("duration>15%,duration<-1%,imbalance>8%", &before, &after), "imbalance>8%");
     assert_eq!(failed("duration>-5%", &before, &before), "duration>-5%");
     assert_eq!(failed("load_balance<-1%,lock>1%", &before, &after), "load_balance<-1%");
-    // Of single runs, what was measured counts.
+    // With single runs, the measured values are taken as exact.
     assert_eq!(failed(both, &before[..1], &after[..1]), both);
     // Noise of 20 % hides 10 %.
     let noise = Noise::Normal(0.6);

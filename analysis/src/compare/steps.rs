@@ -1,21 +1,22 @@
-//! Time steps of two sets of runs, beside each other: the median, what 95 % do not exceed, the drift, and step by step.
+//! Compares the time steps of two sets of runs: the median, the 95th percentile, the drift, and step by step.
 
 use crate::compare::metric::{Metric, Row, StepNumbers, mark, row};
 use crate::compare::run::Run;
 use crate::constructs::steps::Steps;
 
-/// Time steps, compared.
+/// The comparison of time steps.
 #[derive(Debug, Default)]
 pub(crate) struct ComparedSteps {
-    /// The numbers of all steps, then those of single ones: what differs first, and the greatest difference first.
+    /// First the rows about all steps, then those about single steps: different ones first, then by size of the
+    /// difference.
     pub(crate) rows: Vec<Row>,
-    /// Why there is less than one could think.
+    /// Why steps were not compared, or not one by one.
     pub(crate) note: Option<String>,
 }
 
 impl ComparedSteps {
-    /// Compares the steps of runs that have them. Less than the `least` share of a step's median is not reported; `chance` is that of
-    /// equal programs to differ in any row.
+    /// Compares the steps of runs that have any. Differences below the share `least` of a step's median are not
+    /// reported. `chance`: the probability that equal programs differ in any row.
     pub(crate) fn of(before: &[Run], after: &[Run], least: f64, chance: f64) -> ComparedSteps {
         let steps =
             |runs: &'_ [Run]| runs.iter().map(|run| run.steps.clone()).collect::<Option<Vec<Steps>>>();
@@ -47,7 +48,7 @@ impl ComparedSteps {
         let mut rows: Vec<Row> = numbers.into_iter().flatten().map(of_all).collect();
         let count = fewest(&old, &new);
         for row in &mut rows {
-            // What a drift adds up to by the last step.
+            // A drift adds up over all steps.
             let times = if row.metric == Metric::StepDrift { count as f64 } else { 1.0 };
             row.is_large = row.difference != 0.0 && row.difference.abs() * times >= least_ns;
         }
@@ -73,12 +74,12 @@ impl ComparedSteps {
     }
 }
 
-/// The steps that all runs have.
+/// The number of steps that all runs have.
 fn fewest(old: &[Steps], new: &[Steps]) -> u64 {
     old.iter().chain(new).map(|steps| steps.count).min().unwrap_or(0)
 }
 
-/// How many bins all runs have that consist of the same steps. If there are none, the reason.
+/// The number of leading bins that consist of the same steps in all runs. If there are none, the reason.
 fn bins(old: &[Steps], new: &[Steps]) -> (usize, Option<String>) {
     let all = || old.iter().chain(new);
     let mut widths: Vec<u64> = all().map(|steps| steps.steps_per_bin).collect();
@@ -86,7 +87,7 @@ fn bins(old: &[Steps], new: &[Steps]) -> (usize, Option<String>) {
     let count = fewest(old, new);
     match widths[..] {
         [width] if width > 0 => {
-            // The last one has fewer steps where the runs have equally many.
+            // The last bin may have fewer steps, provided that all runs have the same number of steps.
             let is_equal = all().all(|steps| steps.count == count);
             let whole = if is_equal { count.div_ceil(width) } else { count / width };
             let known = all().map(|steps| steps.bins.len()).min().unwrap_or(0);

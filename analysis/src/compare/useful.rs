@@ -1,5 +1,5 @@
-//! Useful time by place, of two sets of runs: where it grows. More of it for the same work is what false sharing, atomic
-//! updates, too little bandwidth and slower processors look like.
+//! Compares useful time by place. If the same work takes more useful time, the reason may be false sharing, atomic
+//! updates, limited memory bandwidth or slower CPUs.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,13 @@ use crate::text::table::time;
 /// A place whose useful time grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UsefulGrowth {
-    /// The place after; it may have had another line before.
+    /// The place after; its line before may differ.
     #[serde(flatten)]
     pub place: Place,
-    /// The useful time there before, the mean of the runs: of all threads together; of `scaling --weak`, by thread.
+    /// Useful time at this place before, as the mean of the runs: the sum over all threads, or with `scaling --weak`,
+    /// per thread.
     pub before_ns: u64,
-    /// That after.
+    /// The same after.
     pub after_ns: u64,
 }
 
@@ -35,7 +36,7 @@ impl UsefulGrowth {
     }
 }
 
-/// The useful time of a place in each run of two sets.
+/// The useful time of a place in each run of both sets.
 #[derive(Debug)]
 pub(super) struct AtPlace {
     pub(super) place: Place,
@@ -43,16 +44,16 @@ pub(super) struct AtPlace {
     pub(super) after: Vec<f64>,
 }
 
-/// The useful time of each place that is in both sets, and of constructs that are new.
+/// The useful time of each place that both sets have, and of new constructs.
 pub(super) fn by_place(before: &[&Run], after: &[&Run]) -> Vec<AtPlace> {
-    // JSON has only that of regions, which is another sum.
+    // JSON contains only the useful time of regions, which is a different sum.
     let is_known = before.iter().chain(after).all(|run| !run.answers.useful.is_empty());
     let (old, new) = (times(before, is_known), times(after, is_known));
     let places = |times: &BTreeMap<Place, Vec<f64>>| times.keys().cloned().collect::<Vec<Place>>();
     let (old_places, new_places) = (places(&old), places(&new));
     let rows = pairs(&old_places, &new_places).into_iter().filter_map(|(was, is)| {
         let place = new_places[is?].clone();
-        // Serial code is named by the regions around it: it may only have another name.
+        // Serial code is named after the regions around it, so it may only have got another name.
         if was.is_none() && place.is_serial() {
             return None;
         }
@@ -62,7 +63,7 @@ pub(super) fn by_place(before: &[&Run], after: &[&Run]) -> Vec<AtPlace> {
     rows.collect()
 }
 
-/// The useful time of each place in each run; `is_known` of all places, or else of regions.
+/// The useful time of each place in each run. `is_known`: for all places, otherwise only for regions.
 fn times(runs: &[&Run], is_known: bool) -> BTreeMap<Place, Vec<f64>> {
     let mut times: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
     let mut add = |place: &Place, number: usize, ns: u64| {

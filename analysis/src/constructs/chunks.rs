@@ -1,4 +1,4 @@
-//! How long the chunks of loops take.
+//! Durations of loop chunks.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use omptrace_timeline::model::{Construct, Item, LocationId, Ns, RegionId, Sink, 
 
 use crate::model::histogram::Histogram;
 
-/// Adds up the chunks of a timeline that shows them, by their loop.
+/// Adds up the durations of chunks, by loop, for timelines that show chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCollector {
     regions: Vec<(String, bool)>,
-    /// The regions that each location is in, with the begin of each.
+    /// By location, the open regions, each with its start.
     open: Vec<Vec<(RegionId, Ns)>>,
     by_loop: BTreeMap<RegionId, Histogram>,
 }
 
 impl ChunkCollector {
-    /// How many chunks reach each power of two in nanoseconds, by the name of their loop's construct.
+    /// The number of chunks per power of two of their duration in nanoseconds, by the name of the loop construct.
     pub(crate) fn durations(self) -> ChunkDurations {
         let mut durations = ChunkDurations::default();
         for (of_loop, histogram) in self.by_loop {
@@ -71,14 +71,14 @@ impl Sink for ChunkCollector {
 pub(crate) struct ChunkDurations(BTreeMap<String, Histogram>);
 
 impl ChunkDurations {
-    /// Adds those of another process.
+    /// Adds the durations of another process.
     pub(crate) fn merge(&mut self, other: ChunkDurations) {
         for (name, histogram) in other.0 {
             self.0.entry(name).or_default().merge(&histogram);
         }
     }
 
-    /// How many chunks reach each power of two in nanoseconds.
+    /// The number of chunks per power of two of their duration in nanoseconds.
     pub(crate) fn powers(self) -> BTreeMap<String, Vec<u64>> {
         let each = self.0.into_iter();
         each.map(|(name, histogram)| (name, histogram.powers())).collect()

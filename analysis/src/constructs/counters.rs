@@ -1,4 +1,4 @@
-//! What threads counted in constructs, each in its own time: cycles, instructions, page faults and so on.
+//! Counter values by construct, without inner constructs: cycles, instructions, page faults and so on.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +16,10 @@ use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Windows;
 use crate::summary::map_as_pairs;
 
-/// What the tracer does at a boundary is a tenth and more of what is counted in shorter visits.
+/// In shorter visits, the tracer's own work at the boundaries is more than a tenth of the counted instructions.
 const MIN_INSTRUCTIONS_PER_VISIT: u64 = 12_000;
 
-/// The value of a counter that did not count.
+/// Marks a counter that did not count.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The threads' counters in a construct at a location, without those of other constructs inside it.
@@ -77,7 +77,7 @@ impl CounterStats {
     }
 }
 
-/// A construct: its name for people, and its place.
+/// A construct: its printed name, and its place.
 type Named = (String, Place);
 
 /// The sums of a construct.
@@ -86,12 +86,12 @@ struct Sums {
     visits: u64,
     ns: u64,
     values: BTreeMap<String, u64>,
-    /// Threads work there, and do not wait.
+    /// Threads work in this construct (rather than wait).
     is_work: bool,
 }
 
 impl Sums {
-    /// What findings need, where the processor's counters were counted long enough.
+    /// The counts that findings need, if the CPU's counters were counted for long enough.
     fn work_counts(&self, place: &Place) -> Option<WorkCounts> {
         let stats = CounterStats::of(Named::default(), self.clone());
         let value = |name: &str| self.values.get(name).copied();
@@ -107,19 +107,19 @@ impl Sums {
     }
 }
 
-/// The sums of some processes, by construct. They merge in any order.
+/// The counter sums of some processes, by construct. They merge in any order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CounterSums {
     #[serde(with = "map_as_pairs")]
     constructs: BTreeMap<Named, Sums>,
-    /// Counters were asked for.
+    /// The user asked for counters.
     was_asked: bool,
-    /// What could not be counted, and why.
+    /// The counters that could not be counted, each with the reason.
     not_counted: BTreeSet<String>,
 }
 
 impl CounterSums {
-    /// Adds those of other processes.
+    /// Adds the sums of other processes.
     pub(crate) fn merge(&mut self, other: CounterSums) {
         self.was_asked |= other.was_asked;
         self.not_counted.extend(other.not_counted);
@@ -138,7 +138,7 @@ impl CounterSums {
         }
     }
 
-    /// The counters that are not there, and why.
+    /// The counters that are missing, each with the reason.
     pub(crate) fn not_counted(&self) -> Vec<String> {
         match self.was_asked {
             true => self.not_counted.iter().cloned().collect(),
@@ -146,12 +146,12 @@ impl CounterSums {
         }
     }
 
-    /// The constructs in which threads work, with what findings need.
+    /// The constructs in which threads work, with the counts that findings need.
     pub(crate) fn work_counts(&self) -> Vec<WorkCounts> {
         self.constructs.iter().filter_map(|((_, place), sums)| sums.work_counts(place)).collect()
     }
 
-    /// The constructs in which something was counted, those first in which that took the longest.
+    /// The constructs with counter values, those with the longest counted time first.
     pub(crate) fn into_stats(self) -> Vec<CounterStats> {
         let sums = self.constructs.into_iter().filter(|(_, sums)| sums.ns > 0);
         let mut stats: Vec<CounterStats> =
@@ -161,28 +161,28 @@ impl CounterSums {
     }
 }
 
-/// Sums up what the threads of a process counted.
+/// Adds up the counter values of a process's threads.
 #[derive(Debug, Default)]
 pub(crate) struct CounterCollector {
     windows: Option<Windows>,
     selected: SelectedThreads,
     /// The names of the counters.
     names: Vec<String>,
-    /// The open regions of each location; `None` of what is not a thread that is selected.
+    /// By location, its open regions; `None` for locations other than selected threads.
     open: Vec<Option<Vec<usize>>>,
-    /// Threads so far.
+    /// Number of threads seen so far.
     place: u32,
-    /// The constructs, by region: several may have one name.
+    /// The constructs, by region. Several regions may have the same name.
     constructs: Vec<(Named, Sums)>,
-    /// Outside of all regions.
+    /// Counts outside of all regions.
     outside: Sums,
-    /// The sums so far: what is known without the timeline.
+    /// The counts that are known without the timeline.
     sums: CounterSums,
 }
 
 impl CounterCollector {
-    /// Of what was counted in `windows`, if there are any, by these threads.
-    /// `counting` is what the trace says of its counters.
+    /// Collects what these threads counted in `windows`, if there are any. `counting`: the metadata of the recorded
+    /// counters.
     pub(crate) fn new(
         windows: Option<Windows>,
         selected: SelectedThreads,
@@ -301,7 +301,7 @@ mod tests {
         CounterStats::of(Named::default(), sums)
     }
 
-    /// What a thread that is in a region of this category counts, from the process on.
+    /// The counter sums of a thread in a region of this category that starts with the process.
     fn counted_in(category: Category, values: &[u64]) -> CounterSums {
         let names = ["cycles", "instructions", "cache-misses"];
         let process = Process { counters: names.map(str::to_owned).to_vec(), ..Process::default() };
@@ -358,7 +358,7 @@ mod tests {
         sums.merge(counted_in(Category::Work, &values));
         assert_eq!(sums.work_counts()[0].ns, 2 * expected.ns);
 
-        // Who waits executes what the runtime does.
+        // Instructions of a waiting thread are the runtime's.
         assert!(counted_in(Category::Sync, &values).work_counts().is_empty());
         let unknown = [UNKNOWN, 500_000, 10_000];
         assert!(counted_in(Category::Work, &unknown).work_counts().is_empty());

@@ -1,4 +1,4 @@
-//! A flame graph: the processor time of samples by stack, of all threads and processes together.
+//! Flame graph: the CPU time of samples by stack, for all threads and processes together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,16 +9,17 @@ use omptrace_timeline::model::StackFrame;
 use crate::model::answers::FunctionName;
 use crate::model::sum::add;
 
-/// Stacks of a process that are kept apart. What further ones have on top counts for the frame below.
+/// Number of nodes that are kept per process. Further frames are counted for their caller.
 const MAX_NODES: usize = 1 << 18;
 
-/// Frames of a stack that are kept.
+/// Number of frames of a stack that are kept.
 const MAX_DEPTH: usize = 128;
 
-/// A flame graph: a frame, then those that it called.
+/// A flame graph: each frame is followed by the frames that it called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlameGraph {
-    /// The frames, those with the most time first. The first one is that of all samples, and has no name.
+    /// The frames; among callees of one caller, those with the most time first. The first frame stands for all samples,
+    /// and has no name.
     pub frames: Vec<FlameFrame>,
 }
 
@@ -27,24 +28,24 @@ pub struct FlameGraph {
 pub struct FlameFrame {
     /// The function.
     pub name: FunctionName,
-    /// How many frames it lies in.
+    /// The number of frames below this one on the stack.
     pub depth: usize,
-    /// Processor time, with what it called.
+    /// CPU time, including callees.
     pub total_ns: u64,
-    /// The part of it without that.
+    /// CPU time, excluding callees.
     pub self_ns: u64,
 }
 
-/// The stacks of a process, by the numbers of its functions.
+/// The stacks of a process, with functions as numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// Function, time, and the node of the caller; the first is that of all.
+    /// Function, time, and the index of the caller's node. The first node is the root.
     nodes: Vec<(u32, u64, u32)>,
     by_call: FastMap<(u32, u32), u32>,
 }
 
 impl Stacks {
-    /// A sample on `stack`, the outermost frame first.
+    /// Adds a sample on `stack`, outermost frame first.
     pub(crate) fn sample(&mut self, stack: &[StackFrame], ns: u64) {
         if self.nodes.is_empty() {
             self.nodes.push((0, 0, 0));
@@ -66,11 +67,11 @@ impl Stacks {
         add(&mut self.nodes[node as usize].1, ns);
     }
 
-    /// The tree of these stacks, by name.
+    /// The tree of these stacks, with functions by name.
     pub(crate) fn tree(self, names: &[FunctionName]) -> Tree {
         let trees = self.nodes.iter().map(|(_, ns, _)| Tree { self_ns: *ns, calls: BTreeMap::new() });
         let mut trees: Vec<Tree> = trees.collect();
-        // Callers come before what they call.
+        // Callers precede their callees.
         for (function, _, caller) in self.nodes.into_iter().skip(1).rev() {
             let called = trees.pop().unwrap_or_default();
             let name = names.get(function as usize).cloned().unwrap_or_default();
@@ -81,7 +82,7 @@ impl Stacks {
     }
 }
 
-/// Processor time by stack.
+/// CPU time by stack.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tree {
     self_ns: u64,
@@ -89,7 +90,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Adds that of another process.
+    /// Adds the tree of another process.
     pub(crate) fn merge(&mut self, other: Tree) {
         add(&mut self.self_ns, other.self_ns);
         for (name, called) in other.calls {
@@ -97,7 +98,7 @@ impl Tree {
         }
     }
 
-    /// The graph; empty where there are no samples.
+    /// The graph; empty if there are no samples.
     pub(crate) fn graph(self) -> FlameGraph {
         let mut graph = FlameGraph::default();
         let all = self.called(FunctionName::default(), 0);
@@ -125,7 +126,7 @@ impl Tree {
     }
 }
 
-/// A frame and those that it called, those with the most time first.
+/// A frame and its callees, those with the most time first.
 struct Called {
     frame: FlameFrame,
     calls: Vec<Called>,
@@ -137,7 +138,7 @@ impl FlameGraph {
         called.calls.into_iter().for_each(|called| self.add(called));
     }
 
-    /// The `most` frames with the most time. With a frame comes that which called it.
+    /// The `most` frames with the most time, each together with its callers.
     pub fn largest(&self, most: usize) -> FlameGraph {
         let mut order: Vec<usize> = (0..self.frames.len()).collect();
         order.sort_by_key(|index| (Reverse(self.frames[*index].total_ns), *index));
@@ -181,7 +182,7 @@ mod tests {
         one.sample(&stack(&[0, 2, 1]), 7);
         one.sample(&stack(&[0]), 1);
         let mut other = Stacks::default();
-        // Another order of numbers.
+        // The same stack with functions numbered in another order.
         other.sample(&stack(&[2, 1]), 3);
         let mut tree = one.tree(&names());
         let mut of_other = names();

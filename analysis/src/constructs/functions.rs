@@ -1,8 +1,9 @@
-//! Functions by samples: how much processor time threads spent in each, by itself and with what it called.
+//! Functions by samples: CPU time of each function, without and with its callees.
 //!
-//! Stacks are those of the user's model, in which the runtime's code is a function by what it does. *OpenMP Work* and *OpenMP
-//! Wait* are those of the Collector API's paper (section 6). Code of the program and reductions are work, and all else that the
-//! runtime does is wait. They add up to the time of all samples. A thread that sleeps spends no processor time, and has no samples.
+//! Stacks follow the user's model, in which the runtime's code appears as one function per activity. *OpenMP Work* and
+//! *OpenMP Wait* are defined as in the Collector API's paper (section 6): the program's code and reductions are work,
+//! and everything else that the runtime does is wait. Both add up to the time of all samples. A sleeping thread spends
+//! no CPU time, and has no samples.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Windows;
 use crate::summary::map_as_pairs;
 
-/// The processor time of all samples.
+/// The CPU time of all samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledTime {
     /// The number of samples.
@@ -68,7 +69,7 @@ impl FunctionStats {
         FunctionName { function: self.function.clone(), module: self.module.clone(), file: self.file.clone() }
     }
 
-    /// Takes the times over that the answers have of `functions`.
+    /// Copies the functions' times from the answers (blame, critical path) into `functions`.
     pub(crate) fn join(functions: &mut [FunctionStats], answers: &Answers) {
         let mut times: BTreeMap<&FunctionName, (u64, u64)> = BTreeMap::new();
         for share in answers.blame.iter().flat_map(|row| &row.functions) {
@@ -88,19 +89,19 @@ impl FunctionStats {
 /// Function, module and file.
 type Key = (String, String, Option<String>);
 
-/// The sums of some processes, which merge.
+/// The function sums of some processes. They merge in any order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FunctionSums {
     time: SampledTime,
     #[serde(with = "map_as_pairs")]
     functions: BTreeMap<Key, FunctionStats>,
-    /// Empty where nobody wants it.
+    /// Empty if stacks are not needed.
     #[serde(skip)]
     pub(crate) stacks: Tree,
 }
 
 impl FunctionSums {
-    /// Adds those of other processes.
+    /// Adds the sums of other processes.
     pub(crate) fn merge(&mut self, other: FunctionSums) {
         let (time, more) = (&mut self.time, other.time);
         add(&mut time.samples, more.samples);
@@ -115,7 +116,7 @@ impl FunctionSums {
         self.stacks.merge(other.stacks);
     }
 
-    /// Adds the sums of a function, which it may have already.
+    /// Adds the sums of a function to those that it may already have.
     fn add(&mut self, more: FunctionStats) {
         let FunctionStats { function, module, file, .. } = more.clone();
         match self.functions.entry((function, module, file)) {
@@ -133,7 +134,7 @@ impl FunctionSums {
         }
     }
 
-    /// The time of all samples, if there are any or some were lost.
+    /// The time of all samples; `None` if there are no samples, not even lost ones.
     pub(crate) fn time(&self) -> Option<SampledTime> {
         (self.time != SampledTime::default()).then_some(self.time)
     }
@@ -146,30 +147,30 @@ impl FunctionSums {
     }
 }
 
-/// Sums up the samples of a process.
+/// Adds up the samples of a process.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionCollector {
     windows: Option<Windows>,
     selected: SelectedThreads,
-    /// Whether each location is a thread that is selected.
+    /// By location, whether it is a selected thread.
     locations: Vec<bool>,
-    /// Threads so far.
+    /// Number of threads seen so far.
     place: u32,
     functions: Vec<FunctionStats>,
     /// The functions of a stack.
     stack: Vec<FunctionId>,
     time: SampledTime,
-    /// The stacks, where they are wanted.
+    /// The stacks, if they are needed.
     stacks: Option<Stacks>,
 }
 
 impl FunctionCollector {
-    /// Of the samples in `windows`, if there are any, of these threads.
+    /// Collects the samples of these threads in `windows`, if there are any.
     pub(crate) fn new(windows: Option<Windows>, selected: SelectedThreads) -> FunctionCollector {
         FunctionCollector { windows, selected, ..FunctionCollector::default() }
     }
 
-    /// Returns it with the stacks of samples.
+    /// Also collects stacks.
     pub(crate) fn with_stacks(self) -> FunctionCollector {
         FunctionCollector { stacks: Some(Stacks::default()), ..self }
     }
@@ -216,7 +217,7 @@ impl FunctionCollector {
         if let Some(stacks) = &mut self.stacks {
             stacks.sample(sample.stack, weight);
         }
-        // A function that calls itself has the time once.
+        // A recursive function gets the time of a sample once.
         self.stack.clear();
         self.stack.extend(sample.stack.iter().map(|frame| frame.function));
         self.stack.sort_unstable();

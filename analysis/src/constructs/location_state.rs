@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A location: a thread with its open regions, a device's queue.
+/// A location: a thread with its open regions, or a device queue.
 pub(super) enum LocationState {
     Thread(Box<ThreadState>),
     Queue { process: u32, device_num: i32, host_observed: bool, name: String, work: BTreeMap<String, Times> },
@@ -15,33 +15,33 @@ pub(super) struct ThreadState {
     pub(super) stats: ThreadStats,
     pub(super) account: Account,
     pub(super) role: ThreadRole,
-    /// Something was seen of the thread.
+    /// The thread has appeared in the trace.
     pub(super) has_begun: bool,
-    /// Explicit tasks that it began, or parts of those without ids.
+    /// The number of explicit tasks that the thread started, or of parts of tasks without ids.
     pub(super) tasks: u64,
-    /// Some had no id.
+    /// Some of the tasks had no id.
     pub(super) lacks_ids: bool,
     pub(super) open: Vec<Open>,
     pub(super) just_left: JustLeft,
     pub(super) next: Next,
-    /// Chunks and iterations of the loop that is left next.
+    /// Chunks and iterations of the loop whose end comes next.
     pub(super) chunks: Option<(u64, u64)>,
 }
 
-/// The facts about the region that is entered next.
+/// Facts about the region whose start comes next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Next {
-    /// The explicit task that it is.
+    /// The region is this explicit task.
     pub(super) task: Option<TaskId>,
-    /// The trace gives that task no id.
+    /// The region is an explicit task without an id.
     pub(super) lacks_id: bool,
-    /// The team that it is the parallel region of, and since when that is formed.
+    /// The region is the parallel region of this team, which has existed since this time.
     pub(super) forked: Option<(TeamId, Ns)>,
-    /// The team, and its size, that it is the implicit task of.
+    /// The region is the implicit task of a member of this team, which has this size.
     pub(super) joined: Option<(TeamId, u32)>,
-    /// The schedule of the loop that it is.
+    /// The region is a loop with this schedule.
     pub(super) schedule: Option<ompt::ompt_work_t>,
-    /// The critical or atomic region that it is.
+    /// The region is this critical or atomic region.
     pub(super) held: Option<LockId>,
 }
 
@@ -51,41 +51,42 @@ pub(super) struct Open {
     pub(super) begin: Ns,
     /// The first part of a region, not the continuation of one that is counted already.
     pub(super) is_new: bool,
-    /// It lies in the window, at least in part.
+    /// At least a part of the region is in the window.
     pub(super) is_inside: bool,
-    /// It is a wait.
+    /// The region is a wait.
     pub(super) is_wait: bool,
-    /// The thread's state while it is the innermost.
+    /// The thread's state while this region is the innermost one.
     pub(super) doing: Doing,
     pub(super) in_parallel: bool,
-    /// It is the program's, and on a thread that was selected; else the runtime's own or another thread's.
+    /// The region belongs to the program, and to a selected thread.
     pub(super) is_counted: bool,
-    /// Time of the regions inside.
+    /// Time in inner regions.
     pub(super) inside: u64,
-    /// Time of waiting inside.
+    /// Time that the thread waited in this region.
     pub(super) waited: u64,
-    /// Since when the implicit task that this is has ended, and the time of the regions inside until then.
+    /// For an implicit task that has ended: the time of its end, and `inside` at that time.
     pub(super) done: Option<(Ns, u64)>,
-    /// Time inside in which events were lost.
+    /// Time in this region during which events were lost.
     pub(super) lost: u64,
-    /// Time of the regions inside of which nothing is known.
+    /// Time in inner regions that was not observed.
     pub(super) unobserved: u64,
-    /// Time of the parts before.
+    /// Duration of the earlier parts.
     pub(super) before: u64,
-    /// The wait in it: a further one in a barrier or taskwait goes on where a task interrupted it.
+    /// The wait in this region. After a task interrupts a barrier or taskwait, the next wait in it continues the same
+    /// wait.
     pub(super) wait: Option<resumed_regions::Wait>,
-    /// The explicit task that this is.
+    /// The explicit task that this region is.
     pub(super) task: Option<TaskId>,
-    /// The team that this is the implicit task of, and its size.
+    /// The team, and its size, whose implicit task this region is.
     pub(super) team: Option<(TeamId, u32)>,
-    /// The team that this is the parallel region of.
+    /// The team whose parallel region this region is.
     pub(super) forked: Option<TeamId>,
     pub(super) of_loop: Option<OpenLoop>,
     pub(super) lock: Option<(LockId, bool)>,
 }
 
 impl ThreadState {
-    /// Takes note of a region's end.
+    /// Ends a region.
     pub(super) fn leave(
         &mut self,
         constructs: &mut [Collected],
@@ -112,7 +113,7 @@ impl ThreadState {
             false => awaits_end,
         });
         let is_counted = open.is_counted && open.is_inside;
-        // Those of this loop: a loop that is cut, or that is not counted, leaves none for the next.
+        // A loop that is cut or not counted must not leave its chunks to the next loop.
         let chunks = self.chunks.take();
         if is_counted {
             let stats = &mut construct.sums.stats;
@@ -169,12 +170,12 @@ impl ThreadState {
     }
 }
 
-/// A region that was left.
+/// A region that has ended.
 pub(super) struct EndedRegion {
     pub(super) begin: Ns,
-    /// The team that it was the parallel region of.
+    /// The team whose parallel region it was.
     pub(super) forked: Option<TeamId>,
-    /// The team, and its size, that it was the implicit task of.
+    /// The team, and its size, whose implicit task it was.
     pub(super) member_of: Option<(TeamId, u32)>,
     pub(super) working: u64,
     pub(super) waited: u64,

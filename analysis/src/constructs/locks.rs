@@ -1,4 +1,4 @@
-//! The waits and holds of each lock and critical region, by thread.
+//! Waits and holds of each lock and each critical or atomic region, by thread.
 
 use ompt_sys as ompt;
 
@@ -8,34 +8,35 @@ use crate::model::sum::add;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{LockId, Ns, Process, split_place};
 
-/// The locks, critical and atomic regions that are known, by process and number.
+/// The known locks, critical and atomic regions, by process and wait id.
 #[derive(Default)]
 pub(crate) struct Locks {
     known: FastMap<Which, Lock>,
-    /// How many were counted.
+    /// The number of locks that have been counted.
     counted: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Lock {
     kind: ompt::ompt_mutex_t,
-    /// The order in which they were first counted: made, asked for or held. `None` of those that were not.
+    /// The position in the order in which locks were first counted: created, requested or held. `None` for a lock that
+    /// was not counted.
     order: Option<usize>,
-    /// The region of the place where it was made, or else first asked for or held while that was counted.
+    /// The region in which the lock was created, or if that is unknown, first requested or held.
     region: Option<usize>,
-    /// The region is that of a hold that is not counted, and may end before the window.
+    /// `region` comes from a hold that is not counted, which may end before the window.
     is_before: bool,
     acquisitions: u64,
     waits: u64,
     waiting_ns: u64,
     failures: u64,
-    /// The acquisition that has not ended, and since when.
+    /// The current acquisition, and its start.
     hold: Option<(u32, Ns)>,
     holds: Times,
 }
 
 impl Lock {
-    /// Ends the hold, and adds it where it is counted or took time in the window: outside, no time passes.
+    /// Ends the hold. It is added if it is counted, or took time inside the window: outside, window time stands still.
     fn held_until(&mut self, time: Ns, is_counted: bool) {
         if let Some((_, since)) = self.hold.take() {
             let ns = time.saturating_sub(since).max(0).cast_unsigned();
@@ -48,7 +49,7 @@ impl Lock {
         }
     }
 
-    /// It is the next of those that were `counted`, unless it is one of them.
+    /// Gives the lock the next position among the `counted` ones, unless it has one.
     fn count(&mut self, is_counted: bool, counted: &mut usize) {
         if is_counted && self.order.is_none() {
             self.order = Some(*counted);
@@ -56,7 +57,7 @@ impl Lock {
         }
     }
 
-    /// It is asked for or held in this region.
+    /// The lock is requested or held in this region.
     fn used(&mut self, region: usize, is_counted: bool) {
         if self.region.is_none() {
             self.region = Some(region);
@@ -65,7 +66,7 @@ impl Lock {
     }
 }
 
-/// Which lock: that of a process with a number. Where a runtime does not know the number, it is 0 (TR2, 4.4).
+/// A lock, by process and wait id. The id is 0 if the runtime does not report one (TR2, 4.4).
 pub(crate) type Which = (u32, LockId);
 
 impl Locks {
@@ -87,13 +88,13 @@ impl Locks {
         lock
     }
 
-    /// It is made in this region.
+    /// The lock is created in this region.
     pub(crate) fn made(&mut self, which: Which, region: usize, is_counted: bool) {
         self.any(which, is_counted).region.get_or_insert(region);
     }
 
-    /// A thread gets it. `asked`: in which region, whether another thread had it, and how long it took. Here and below, what
-    /// is not counted lies outside of the window.
+    /// A thread acquires the lock. `asked`: the region of the request, whether another thread held the lock, and how
+    /// long the thread waited. Here and below, events with `is_counted` false are outside of the window.
     pub(crate) fn acquired(
         &mut self,
         which: Which,
@@ -117,12 +118,12 @@ impl Locks {
         lock.hold = Some((order, time));
     }
 
-    /// A thread is in the critical or atomic region that it got.
+    /// The thread that acquired a critical or atomic region enters it.
     pub(crate) fn entered(&mut self, which: Which, region: usize, is_counted: bool) {
         self.any(which, is_counted).used(region, is_counted);
     }
 
-    /// The acquisition of that order ends.
+    /// The acquisition with this number ends.
     pub(crate) fn released(&mut self, which: Which, order: u32, time: Ns, is_counted: bool) {
         if let Some(lock) = self.known.get_mut(&which)
             && lock.hold.is_some_and(|(held, _)| held == order)
@@ -132,7 +133,7 @@ impl Locks {
         }
     }
 
-    /// It is released, and was not reported to be acquired.
+    /// A release without a reported acquisition.
     pub(crate) fn released_unseen(
         &mut self,
         which: Which,
@@ -146,12 +147,12 @@ impl Locks {
         lock.acquisitions += u64::from(is_counted);
     }
 
-    /// A thread asked for it in vain.
+    /// A thread requested the lock without success.
     pub(crate) fn not_acquired(&mut self, which: Which) {
         self.any(which, true).failures += 1;
     }
 
-    /// A segment of the process begins: nobody has any, and nothing is counted as yet.
+    /// A segment of the process begins: no lock is held, and the counts start from 0.
     pub(crate) fn begin_segment(&mut self) {
         for lock in self.known.values_mut() {
             lock.is_before = false;
@@ -164,12 +165,12 @@ impl Locks {
         }
     }
 
-    /// Whether nobody has any.
+    /// Whether no lock is held.
     pub(crate) fn are_free(&self) -> bool {
         self.known.values().all(|lock| lock.hold.is_none())
     }
 
-    /// Adds those of a later segment. `known`: what the regions of that are here.
+    /// Adds the locks of a later segment. `known` maps its region numbers to those of this segment.
     pub(crate) fn append(&mut self, more: Locks, known: impl Fn(usize) -> usize) {
         let mut more: Vec<(Which, Lock)> = more.known.into_iter().collect();
         more.sort_unstable_by_key(|(_, lock)| lock.order);
@@ -190,8 +191,8 @@ impl Locks {
         }
     }
 
-    /// The numbers of what was held or asked for in a process, numbered in the order in which they were met. `names` are
-    /// those of regions, with their places.
+    /// The statistics of a process's locks, numbered in the order in which they were first counted. `names`: the names
+    /// and places of regions.
     pub(crate) fn stats(
         self,
         process_id: u32,
@@ -233,7 +234,7 @@ impl Locks {
     }
 }
 
-/// Distinguishes a lock from a critical or atomic region, which shows on its thread where it is.
+/// Tells a lock from a critical or atomic region. The latter is a region on its thread, which shows its place.
 fn is_lock(kind: ompt::ompt_mutex_t) -> bool {
     !matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered)
 }

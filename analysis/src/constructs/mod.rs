@@ -1,4 +1,4 @@
-//! Adds up a timeline as it comes.
+//! Adds up the items of a timeline as they arrive.
 
 pub(crate) mod chunks;
 pub(crate) mod counters;
@@ -45,12 +45,12 @@ use location_state::{LocationState, Next, Open, ThreadState};
 
 /// Adds up the timeline of one process.
 pub(crate) struct Collector {
-    /// Its number among all processes.
+    /// The number of this process among all processes.
     number: u32,
     selected: SelectedThreads,
-    /// True where what comes now is counted.
+    /// Whether items are currently counted.
     is_inside: bool,
-    /// It is given windows.
+    /// The analysis is limited to windows.
     has_windows: bool,
     processes: Vec<Traced>,
     /// By region.
@@ -58,24 +58,24 @@ pub(crate) struct Collector {
     /// By location.
     locations: Vec<LocationState>,
     tasks: Tasks,
-    /// Teams of which something is missing, by process and number.
+    /// Teams that are still incomplete, by process and team.
     teams: FastMap<(u32, TeamId), Team>,
     locks: Locks,
     devices: Devices,
     notes: Vec<String>,
-    /// It has a segment of the process only: when that began, and how the process ended.
+    /// The timeline is a segment of a process. The next two fields are the segment's start, and how the process ended.
     is_of_segment: bool,
     began: Option<Ns>,
     summary: Option<(ProcessId, Summary)>,
 }
 
-/// A process, and what is known of it.
+/// A process and its state.
 struct Traced {
     process: Process,
-    /// The time of the last thing that was seen.
+    /// The time of the latest item.
     last: Ns,
     stats: ProcessStats,
-    /// When recording was off.
+    /// The intervals in which recording was off.
     gaps: Gaps,
 }
 
@@ -93,32 +93,32 @@ impl Traced {
 
 struct Collected {
     sums: ConstructSums,
-    /// Some are tasks without ids, in the process that is added up now.
+    /// Some of these regions are tasks without ids, in the current process.
     lacks_ids: bool,
     kind: Kind,
     category: Category,
     is_chunk: bool,
-    /// It is the attempt to get a lock that may be another thread's.
+    /// The region is an attempt to acquire a lock (`omp_test_lock`).
     is_test: bool,
-    /// Where nothing shows when tasks run, their ends do.
+    /// If nothing shows when tasks run, the end of this region counts a completed task.
     completes_task: bool,
 }
 
 impl Collected {
-    /// Whether a wait inside goes on after tasks that interrupt it.
+    /// Whether a wait in this region continues after tasks that interrupt it.
     fn may_wait_on(&self) -> bool {
         self.category == Category::Sync
     }
 }
 
-/// A parallel region that has not ended, or some of whose members have not.
+/// A parallel region that has not ended, or some of whose members have not ended.
 struct Team {
     region: usize,
-    /// It lies in the window, at least in part.
+    /// At least a part of the region is in the window.
     is_inside: bool,
     begin: Ns,
     end: Option<Ns>,
-    /// Members that have ended, and how many there are once one of them reports it.
+    /// The number of members that have ended, and the team's size once a member has reported it.
     members: u32,
     size: Option<u32>,
     working: u64,
@@ -133,7 +133,7 @@ impl Team {
 }
 
 impl Collector {
-    /// The collector of the process of this number. Only what `selected` threads do is counted.
+    /// The collector for the process with this number. Only the work of `selected` threads is counted.
     pub(crate) fn new(number: u32, selected: SelectedThreads) -> Collector {
         Collector {
             number,
@@ -154,12 +154,12 @@ impl Collector {
         }
     }
 
-    /// Returns it for a segment of a process.
+    /// Marks the timeline as a segment of a process.
     pub(crate) fn of_segment(self) -> Self {
         Collector { is_of_segment: true, ..self }
     }
 
-    /// The numbers; none of a process of which nothing was selected.
+    /// The sums; empty for a process of which nothing was selected.
     pub(crate) fn sums(mut self) -> Sums {
         let mut left: Vec<_> = std::mem::take(&mut self.teams).into_iter().collect();
         left.sort_unstable_by_key(|(key, _)| *key);
@@ -215,7 +215,7 @@ impl Collector {
         Sums::of(number, process, constructs)
     }
 
-    /// A team whose members were not recorded has no numbers.
+    /// Completes a team. A team whose members were not recorded has no numbers.
     fn team_ended(&mut self, team: Team) {
         if team.members == 0 || !team.is_inside {
             return;
@@ -228,7 +228,7 @@ impl Collector {
         let ended = Ended {
             members,
             members_ns: all,
-            // Where events make no sense, a member may be seen for longer than its region.
+            // Contradictory events can make a member seem to last longer than its region.
             waiting_ns: team.waiting.min(all),
             working_ns: team.working,
             longest_ns: team.longest,
@@ -237,7 +237,7 @@ impl Collector {
         stats.add(&ended);
     }
 
-    /// Numbers of a team are known once all of it has ended.
+    /// Changes a team. If the team is complete after that, it is counted and forgotten.
     fn change_team(&mut self, process: u32, team: TeamId, change: impl FnOnce(&mut Team)) {
         let Some(known) = self.teams.get_mut(&(process, team)) else {
             return;
@@ -257,7 +257,7 @@ impl Collector {
         }
     }
 
-    /// Something was seen on a thread.
+    /// Notes an item of a thread.
     fn saw(processes: &mut [Traced], thread: &mut ThreadState, time: Ns) {
         let traced = &mut processes[thread.process as usize];
         traced.last = traced.last.max(time);
@@ -480,7 +480,7 @@ impl Collector {
             let forked = self.teams.get(&(process, team));
             let unobserved = forked.map_or(0, unobserved_before);
             self.change_team(process, team, |team| {
-                // From the begin of the region on, the member is awaited.
+                // The other threads wait for the member from the start of the region.
                 let late = left.begin.saturating_sub(team.begin).max(0).cast_unsigned();
                 let late = late.saturating_sub(unobserved);
                 team.members += 1;
@@ -565,11 +565,11 @@ impl Collector {
         }
     }
 
-    /// The implicit task has ended, and the thread waits for the end of its region.
+    /// The implicit task has ended; until its region ends, the thread waits.
     fn member_done(&mut self, at: Point) {
         if let Some(LocationState::Thread(thread)) = self.locations.get_mut(at.location.0 as usize) {
             Self::saw(&mut self.processes, thread, at.time);
-            // A helper waits for work then.
+            // A helper thread waits for work until then.
             if let Some(task) = thread.open.last_mut().filter(|task| task.in_parallel) {
                 task.done = Some((at.time, task.inside));
                 task.doing = Doing::Waiting(Wait::Barrier);
@@ -624,7 +624,7 @@ impl Collector {
             let lacks_ids = std::mem::take(&mut construct.lacks_ids);
             construct.sums.stats.times.is_of_parts |= lacks_ids && has_parts;
         }
-        // Nothing was recorded behind the last event: the tracer had ended, or the process was killed.
+        // Nothing was recorded after the last event: the tracer had ended, or the process was killed.
         let recorded_until = if traced.gaps.is_open() { end } else { traced.last.min(end) };
         let mut seen = Seen { unobserved: false, parts_of_tasks: has_parts };
         let mut main = None;
@@ -634,7 +634,7 @@ impl Collector {
             if thread.process != process.0 {
                 continue;
             }
-            // What has not ended by now is not known to go on.
+            // A region that has not ended by now need not have continued.
             let doing = match thread.role {
                 _ if traced.process.is_overwritten && !thread.has_begun => Doing::Unobserved,
                 ThreadRole::Main => Doing::Serial,
@@ -702,7 +702,7 @@ impl Sink for Collector {
     }
 }
 
-/// Whether it is a region of its thread: a lock is not.
+/// Whether mutexes of this kind are regions on their thread: critical and atomic regions are, locks are not.
 fn is_shown_on_thread(kind: ompt::ompt_mutex_t) -> bool {
     matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic)
 }

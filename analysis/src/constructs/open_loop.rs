@@ -1,8 +1,8 @@
-//! A loop that a thread is in.
+//! A loop that a thread is executing.
 
 use ompt_sys as ompt;
 
-/// What the thread has got of the loop so far.
+/// The chunks and iterations that the thread has received of the loop so far.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct OpenLoop {
     pub(crate) schedule: Option<ompt::ompt_work_t>,

@@ -1,4 +1,4 @@
-//! The times of the user's phases, and of recording.
+//! The times of the user's phases, and the time during which recording was on.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,14 @@ use crate::constructs::ranges::{Instance, Path, Ranges, Wanted};
 use crate::model::place::Place;
 use crate::passes::window::Windows;
 
-/// The name, among phases, of the time in which recording was on.
+/// The name under which the time with recording on appears among the phases.
 pub const RECORDED: &str = "recording on";
 
-/// Instances of all phases of a process that are kept. A program with more begins them in a loop, and needs no table of them.
+/// Number of phase instances that are kept per process. A program with more starts them in a loop, for which a table is
+/// of no use.
 const MAX_INSTANCES: usize = 1 << 20;
 
-/// The times of phases, by name, and how often they began.
+/// Phases by name: how often they started, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Phases(BTreeMap<String, Instances>);
 
@@ -30,7 +31,7 @@ struct Instances {
 }
 
 impl Phases {
-    /// Adds those of another process: associative and commutative.
+    /// Adds the phases of another process; associative and commutative.
     pub(crate) fn merge(&mut self, other: Phases) {
         for (name, instances) in other.0 {
             let known = self.0.entry(name).or_default();
@@ -40,7 +41,7 @@ impl Phases {
         }
     }
 
-    /// Puts names that differ in numbers only together.
+    /// Merges phases whose names differ only in numbers.
     pub(crate) fn folded(self, folding: &Folding) -> Phases {
         let mut folded = Phases::default();
         for (name, instances) in self.0 {
@@ -49,14 +50,14 @@ impl Phases {
         folded
     }
 
-    /// Each with its instances.
+    /// The phases by name, with their instances.
     pub(crate) fn instances(&self) -> impl Iterator<Item = (&String, &Vec<Instance>)> {
         self.0.iter().map(|(name, of)| (name, &of.intervals))
     }
 
-    /// When those that `wanted` means were; `None` where there are none.
+    /// The windows of the phases that match `wanted`; `None` if there are none.
     pub(crate) fn selected(&self, wanted: &str) -> Option<Windows> {
-        // A name may look like a pattern.
+        // An exact name takes precedence, because it may look like a pattern.
         if let Some(of) = self.0.get(wanted) {
             return Some(Windows::of(of.intervals.clone()));
         }
@@ -70,18 +71,18 @@ impl Phases {
         (!intervals.is_empty()).then(|| Windows::of(intervals))
     }
 
-    /// The names of all.
+    /// The names of all phases.
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         self.0.keys()
     }
 
-    /// How many intervals they have.
+    /// The number of intervals of all phases.
     pub(crate) fn intervals(&self) -> usize {
         let instances = self.0.values();
         instances.map(|instances| instances.intervals.len()).sum()
     }
 
-    /// All of them were `ns` later.
+    /// Shifts all phases by `ns`.
     pub(crate) fn shift(&mut self, ns: Ns) {
         for (begin, end) in self.0.values_mut().flat_map(|of| &mut of.intervals) {
             *begin = begin.saturating_add(ns);
@@ -89,53 +90,53 @@ impl Phases {
         }
     }
 
-    /// Each with its name, how often it began, and when it was.
+    /// Each phase with its name, how often it started, and its windows.
     pub(crate) fn windows(self) -> impl Iterator<Item = (String, u64, Windows)> {
         let phases = self.0.into_iter();
         phases.map(|(name, of)| (name, of.count, Windows::of(of.intervals)))
     }
 }
 
-/// Takes note of the phases of one process.
+/// Collects the phases of one process.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseCollector {
     phases: Phases,
     instances: usize,
-    /// The tree of ranges that other interfaces than `omp_control_tool` named.
+    /// The tree of the ranges that were named by interfaces other than `omp_control_tool`.
     ranges: Ranges,
     /// By region.
     regions: Vec<Known>,
     has_phases: bool,
     has_ranges: bool,
-    /// By location, the open phases, with the regions that are open inside each.
+    /// By location, the open phases, each with the regions that are open inside it.
     locations: Vec<OpenPhases>,
-    /// The innermost range around a team's parallel region.
+    /// The innermost range around a team's parallel region, by team.
     teams: FastMap<u64, usize>,
-    /// By location, whether it has frames of the program's.
+    /// By location, whether it shows frames of the program.
     frames: Vec<bool>,
-    /// By region of a construct and region of a range, how often the range was the innermost around it.
+    /// By region of a construct and region of a range: how often the range was the innermost one around the construct.
     owners: FastMap<u64, u64>,
-    /// Since when recording is on.
+    /// The time at which recording was switched on.
     on_since: Option<Ns>,
     was_off: bool,
 }
 
-/// What is known of a region.
+/// A region, as far as it matters here.
 #[derive(Debug)]
 struct Known {
-    /// Its name where it is a phase.
+    /// The phase's name, if the region is a phase.
     name: Option<String>,
     is_range: bool,
-    /// Its place, where it is none.
+    /// The region's place, if it is not a phase.
     place: Option<Place>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct OpenPhases {
     open: Vec<Open>,
-    /// The range around the team that the thread is a member of.
+    /// The innermost range around the team of which the thread is a member.
     of_team: Option<usize>,
-    /// The ranges that ended last: one that is cut goes on at the same time.
+    /// The ranges that just ended. A range that was cut continues at the same time.
     left: Vec<EndedPhase>,
 }
 
@@ -145,7 +146,7 @@ struct Open {
     begin: Ns,
     inside: usize,
     path: Path,
-    /// The time of its parts before this one.
+    /// The duration of the earlier parts.
     before: u64,
 }
 
@@ -154,12 +155,12 @@ struct EndedPhase {
     region: usize,
     at: Ns,
     path: Path,
-    /// The time of all its parts.
+    /// The duration of all parts.
     ns: u64,
 }
 
 impl PhaseCollector {
-    /// The phases, of a process with too many none, and the tree of ranges.
+    /// The phases (none if the process has too many instances), and the tree of ranges.
     pub(crate) fn finish(mut self) -> (Phases, Ranges) {
         for (key, count) in self.owners.iter() {
             let (region, range) = ((key >> 32) as usize, (key & u64::from(u32::MAX)) as usize);
@@ -178,7 +179,7 @@ impl PhaseCollector {
         (phases.folded(&folding), self.ranges.folded(&folding))
     }
 
-    /// Adds those of a later segment of the process, in which no phase goes on.
+    /// Adds the phases of a later segment of the process. No phase continues across the boundary.
     pub(crate) fn append(&mut self, next: PhaseCollector) {
         self.instances += next.instances;
         self.phases.merge(next.phases);
@@ -246,7 +247,7 @@ impl PhaseCollector {
         }
     }
 
-    /// The innermost range of a thread, or that around its team.
+    /// The thread's innermost range, or if it has none, the range around its team.
     fn owner(&self, location: usize) -> Option<usize> {
         let phases = self.locations.get(location)?;
         let own = phases.open.iter().rev().map(|open| open.region);
@@ -297,7 +298,7 @@ impl PhaseCollector {
         }
     }
 
-    /// A range or a frame of the process.
+    /// A range or frame of the process (rather than of a thread).
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
         let name = interval.name.to_owned();
@@ -335,7 +336,7 @@ impl PhaseCollector {
         }
     }
 
-    /// An instance that goes on where the last one ended is the same.
+    /// Adds an instance. If it starts where the previous one ended, it extends that instance.
     fn add(phases: &mut Phases, instances: &mut usize, name: &str, (begin, end): (Ns, Ns)) {
         *instances += 1;
         if *instances > MAX_INSTANCES {

@@ -1,4 +1,5 @@
-//! The tree of the ranges that the program named: how often each was, how long, and how long without those inside.
+//! The tree of the ranges that the program named: how often each occurred, and how long it took, with and without inner
+//! ranges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +7,18 @@ use omptrace_timeline::model::{Folding, Ns};
 use omptrace_trace_format::wildcards::match_name;
 use serde::{Deserialize, Serialize};
 
-/// Paths of a process that are kept. A recursive program has one for each depth.
+/// Number of paths that are kept per process. A recursive program has a path per depth.
 const MAX_PATHS: usize = 1 << 12;
 
-/// A range, by its path from the outermost.
+/// A range's path: the names of the ranges around it, outermost first, and its own.
 pub(crate) type Path = Vec<String>;
 
-/// Sums of the instances of a range.
+/// Sums over the instances of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RangeSums {
     pub(crate) count: u64,
     pub(crate) total: u64,
-    /// The time in ranges inside of them.
+    /// The time in inner ranges.
     pub(crate) inside: u64,
     squares: u128,
 }
@@ -28,7 +29,7 @@ impl RangeSums {
         self.squares = self.squares.saturating_add(u128::from(ns) * u128::from(ns));
     }
 
-    /// A part that was added goes on: the whole will be added.
+    /// Removes a part that was already added: it continues, and will be added as a whole.
     pub(crate) fn take_back(&mut self, ns: u64) {
         self.total = self.total.saturating_sub(ns);
         self.squares = self.squares.saturating_sub(u128::from(ns) * u128::from(ns));
@@ -45,7 +46,7 @@ impl RangeSums {
         self.total / self.count.max(1)
     }
 
-    /// The standard deviation of the instances.
+    /// The standard deviation of the instances' durations.
     fn deviation(self) -> u64 {
         let count = self.count.max(1) as f64;
         let mean = self.total as f64 / count;
@@ -53,22 +54,22 @@ impl RangeSums {
     }
 }
 
-/// A range of the program's, all instances with one path together.
+/// A range: the sum of all instances with the same path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RangeStats {
     /// Its name.
     pub name: String,
-    /// The ranges around it, from the outermost.
+    /// The ranges around it, outermost first.
     pub path: Vec<String>,
-    /// How often it began.
+    /// How often it started.
     pub count: u64,
-    /// The time of all instances, of all threads.
+    /// The time of all instances, summed over all threads.
     pub total_ns: u64,
-    /// That time without the ranges inside.
+    /// The part of this time outside of inner ranges.
     pub self_ns: u64,
-    /// The mean of the instances.
+    /// The mean duration of an instance.
     pub mean_ns: u64,
-    /// Their standard deviation.
+    /// The standard deviation of the instances' durations.
     pub deviation_ns: u64,
 }
 
@@ -76,14 +77,14 @@ pub struct RangeStats {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
     pub(crate) sums: BTreeMap<Path, RangeSums>,
-    /// By place of a construct, how often each range was the innermost around it.
+    /// By place of a construct: how often each range was the innermost one around it.
     pub(crate) owners: BTreeMap<String, BTreeMap<String, u64>>,
     /// The names of frames.
     pub(crate) frames: BTreeSet<String>,
 }
 
 impl Ranges {
-    /// Adds those of another process: associative and commutative.
+    /// Adds the ranges of another process; associative and commutative.
     pub(crate) fn merge(&mut self, other: Ranges) {
         for (path, sums) in other.sums {
             self.sums.entry(path).or_default().merge(sums);
@@ -97,7 +98,7 @@ impl Ranges {
         self.frames.extend(other.frames);
     }
 
-    /// The sums of a path; `None` where there are too many.
+    /// The sums of a path; `None` if there are too many paths.
     pub(crate) fn of(&mut self, path: &Path) -> Option<&mut RangeSums> {
         if !self.sums.contains_key(path) {
             if self.sums.len() >= MAX_PATHS {
@@ -108,7 +109,7 @@ impl Ranges {
         self.sums.get_mut(path)
     }
 
-    /// Puts names that differ in numbers only together.
+    /// Merges ranges whose names differ only in numbers.
     pub(crate) fn folded(self, folding: &Folding) -> Ranges {
         let mut folded = Ranges::default();
         for (path, sums) in self.sums {
@@ -130,20 +131,20 @@ impl Ranges {
         self.sums.keys().filter_map(|path| path.last()).collect()
     }
 
-    /// The range that is innermost around a place most often.
+    /// The range that is most often the innermost one around a place.
     pub(crate) fn owner(&self, place: &str) -> Option<&String> {
         let owners = self.owners.get(place)?;
         let most = owners.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)))?;
         Some(most.0)
     }
 
-    /// How many ranges are around the instances of this name, at least.
+    /// The smallest number of ranges around any instance with this name.
     pub(crate) fn depth(&self, name: &str) -> Option<usize> {
         let paths = self.sums.keys().filter(|path| path.last().is_some_and(|last| last == name));
         paths.map(|path| path.len() - 1).min()
     }
 
-    /// The rows of the tree: a range, then those inside, the longest first.
+    /// The rows of the tree: each range is followed by its inner ranges, longest first.
     pub(crate) fn rows(&self) -> Vec<RangeStats> {
         let mut rows = Vec::new();
         self.add_rows(&Path::new(), &mut rows);
@@ -176,16 +177,16 @@ impl Ranges {
     }
 }
 
-/// Which phases a user means.
+/// A selection of phases by the user.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted<'a> {
     pattern: &'a str,
-    /// The number of the instance, from 1.
+    /// The number of the selected instance, counted from 1.
     pub(crate) instance: Option<usize>,
 }
 
 impl<'a> Wanted<'a> {
-    /// `NAME`, `DOMAIN/NAME`, a pattern with `*` and `?`, or one of these with `#3` behind it.
+    /// `NAME`, `DOMAIN/NAME`, a pattern with `*` and `?`, or one of these with `#3` after it.
     pub(crate) fn of(text: &'a str) -> Wanted<'a> {
         let instance = text.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse().ok()?)));
         match instance {
@@ -194,14 +195,14 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether it means the phase of this name.
+    /// Whether the phase with this name is selected.
     pub(crate) fn is(&self, name: &str) -> bool {
         let without_domain = name.split_once('/').map_or(name, |(_, name)| name);
         [name, without_domain].iter().any(|name| match_name(self.pattern.as_bytes(), name.as_bytes()))
     }
 }
 
-/// An instance of a range, from begin to end.
+/// An instance of a range, from start to end.
 pub(crate) type Instance = (Ns, Ns);
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! Adding up the parts that a region was cut into.
+//! Adds up the parts of interrupted regions.
 //!
-//! A task that is suspended is left, with what is open in it. It is entered again when it goes on, perhaps on another thread.
-//! A wait pauses while a task runs on top. The shortest and the longest are those of whole regions. When a region is left,
-//! nothing shows yet whether it goes on: what was left waits here until something does.
+//! When a task is suspended, its open regions are left; when it resumes, perhaps on another thread, they are entered
+//! again. A wait pauses while the thread executes a task. The shortest and longest durations must be those of whole
+//! regions. When a region is left, it is not yet known whether it continues, so its part is kept here until a later
+//! item shows this.
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::TaskId;
 
-/// A region that was left and may go on.
+/// A region that was left and may continue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) region: usize,
-    /// The time of all its parts so far.
+    /// The duration of all its parts so far.
     pub(crate) ns: u64,
-    /// The wait in it, which goes on after each task that interrupts it.
+    /// The wait in the region, which continues after each task that interrupts it.
     pub(crate) wait: Option<Wait>,
-    /// A part of it is in the numbers.
+    /// A part of the region has been counted.
     pub(crate) is_counted: bool,
 }
 
@@ -24,11 +25,11 @@ pub(crate) struct Part {
 pub(crate) struct Wait {
     pub(crate) region: usize,
     pub(crate) ns: u64,
-    /// A part of it is in the numbers.
+    /// A part of the wait has been counted.
     pub(crate) is_counted: bool,
 }
 
-/// The regions of a thread that were left since the last was entered, the outermost last.
+/// The regions that a thread has left since it last entered one, outermost last.
 #[derive(Debug, Default)]
 pub(crate) struct JustLeft(Vec<Part>);
 
@@ -37,21 +38,21 @@ impl JustLeft {
         self.0.push(part);
     }
 
-    /// `region` goes on. What is further out does not.
+    /// `region` continues. The regions around it do not.
     pub(crate) fn resume(&mut self, region: usize, whole: &mut impl FnMut(usize, u64)) -> Option<Part> {
         let index = self.0.iter().rposition(|part| part.region == region)?;
         self.0.drain(index + 1..).for_each(|part| part.ended(whole));
         self.0.pop()
     }
 
-    /// None of them goes on.
+    /// None of the regions continues.
     pub(crate) fn end(&mut self, whole: &mut impl FnMut(usize, u64)) {
         self.0.drain(..).for_each(|part| part.ended(whole));
     }
 }
 
 impl JustLeft {
-    /// Returns them where regions are `known` by other numbers.
+    /// The same with regions renumbered by `known`.
     pub(crate) fn known_as(self, known: impl Fn(usize) -> usize) -> JustLeft {
         let parts = self.0.into_iter();
         JustLeft(parts.map(|part| part.known_as(&known)).collect())
@@ -67,7 +68,7 @@ impl Part {
         }
     }
 
-    /// It does not go on: `whole` gets it, and the wait in it.
+    /// The region does not continue: passes its whole duration, and that of the wait in it, to `whole`.
     pub(crate) fn ended(self, whole: &mut impl FnMut(usize, u64)) {
         if self.is_counted {
             whole(self.region, self.ns);
@@ -78,7 +79,7 @@ impl Part {
     }
 }
 
-/// Tasks that were left and are not complete, by process and number, with what was open in them.
+/// Suspended tasks, by process and task, with the regions that were open in them.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks(FastMap<(u32, TaskId), (Part, JustLeft)>);
 
@@ -87,7 +88,7 @@ impl Tasks {
         self.0.insert((process, task), (part, inside));
     }
 
-    /// The task goes on.
+    /// The task resumes.
     pub(crate) fn resume(&mut self, process: u32, task: TaskId) -> Option<(Part, JustLeft)> {
         self.0.remove(&(process, task))
     }
@@ -100,7 +101,7 @@ impl Tasks {
         }
     }
 
-    /// Whether there are none.
+    /// Whether no task is suspended.
     pub(crate) fn are_none(&self) -> bool {
         self.0.is_empty()
     }
@@ -113,7 +114,7 @@ impl Tasks {
         Tasks(tasks.collect())
     }
 
-    /// All are.
+    /// All suspended tasks have ended.
     pub(crate) fn end_all(&mut self, whole: &mut impl FnMut(usize, u64)) {
         for (_, (part, mut inside)) in std::mem::take(&mut self.0) {
             part.ended(whole);

@@ -1,7 +1,8 @@
-//! Numbers of a segment of a process, which begins and ends between two parallel regions.
+//! Sums of a segment of a process. A segment begins and ends between two parallel regions.
 //!
-//! Workers are in no region then, though they may report that late. The initial thread is in its initial task, which goes on. It
-//! counts in the first segment, and its time in each. How long all of it took is known in the last.
+//! At these points, workers are in no region, though they may report the end of the last one late. The initial thread
+//! is in its initial task, which continues: it is counted in the first segment, its time is added in each segment, and
+//! its whole duration is known in the last.
 
 use omptrace_timeline::model::LocationId;
 
@@ -9,7 +10,7 @@ use super::*;
 use crate::passes::segments::{Continues, RegionKey, region_numbers};
 
 impl Collector {
-    /// A segment begins at the latest event: nothing was before, but for the regions that are open.
+    /// A segment begins at the latest event. Nothing that came before is counted; only the open regions remain.
     pub(super) fn begin_segment(&mut self) {
         let Some(begin) = self.processes.last().map(|process| process.last) else {
             return;
@@ -43,7 +44,7 @@ impl Collector {
 }
 
 impl Collector {
-    /// When the parallel region ended that the thread is a member of; `None` where it is of none that has ended.
+    /// The end of the parallel region that the thread is a member of; `None` if that region has not ended.
     fn end_of_region(&self, thread: &ThreadState) -> Option<Ns> {
         let mut teams = thread.open.iter().rev().filter_map(|open| open.team);
         let (team, _) = teams.next()?;
@@ -52,7 +53,7 @@ impl Collector {
 }
 
 impl Open {
-    /// The region ended where the segment begins, which its thread reports late.
+    /// The region ended where the segment begins, but its thread reports the end late.
     fn is_over(&mut self, begin: Ns) {
         self.begin = begin;
         self.is_new = true;
@@ -66,7 +67,7 @@ impl Open {
         self.lock = None;
     }
 
-    /// The region goes on in the segment.
+    /// The region continues in the segment.
     fn goes_on(&mut self, begin: Ns) {
         self.before = self.before.saturating_add(begin.abs_diff(self.begin));
         self.begin = begin;
@@ -79,7 +80,7 @@ impl Open {
 }
 
 impl ThreadState {
-    /// Counts the regions that go on behind `end` as far as they have come.
+    /// Counts the part up to `end` of the regions that continue after it.
     fn cut(&mut self, constructs: &mut [Collected], end: Ns) {
         let mut inside = (0, 0);
         for open in self.open.iter_mut().rev() {
@@ -100,7 +101,7 @@ impl ThreadState {
         }
     }
 
-    /// Adds what the thread did in a later segment. `known`: what the regions of that are here.
+    /// Adds the same thread in a later segment. `known` maps that segment's region numbers to those here.
     fn append(&mut self, next: ThreadState, known: impl Fn(usize) -> usize) {
         self.account.append(&next.account);
         self.tasks += next.tasks;
@@ -131,7 +132,7 @@ impl Continues for Collector {
                 self.leave(Point { location, time });
             }
             if let LocationState::Thread(thread) = &mut self.locations[number] {
-                // What was over before the segment began.
+                // Drops regions that were over before the segment began.
                 thread.open.retain(|open| open.is_inside);
                 Self::saw(&mut self.processes, thread, end);
                 let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);

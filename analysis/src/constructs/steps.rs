@@ -1,7 +1,7 @@
-//! Time steps: the instances of a range that repeats, beside each other.
+//! Time steps: the consecutive instances of a range that repeats.
 //!
-//! A program's frames are its steps; else the outermost range that was at least [`MIN_STEPS`] times. Where ranges of several threads
-//! have the name, each instance counts.
+//! The steps are the program's frames, or if there are none, the outermost range with at least [`MIN_STEPS`] instances.
+//! If several threads have ranges with this name, each instance counts as a step.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,75 +9,76 @@ use crate::constructs::ranges::{Instance, Ranges};
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 
-/// Fewer are no steps.
+/// A range with fewer instances is not a sequence of steps.
 pub(crate) const MIN_STEPS: usize = 8;
 
-/// The worst steps that are analysed.
+/// Number of longest steps that are analysed.
 pub(crate) const WORST: usize = 3;
 
-/// The bins of all steps. A chart has no room for more columns.
+/// Largest number of bins of steps. A chart has no room for more columns.
 const MAX_BINS: usize = 256;
 
-/// A drift is told of where chance makes one like it less often than this.
+/// A drift is reported if chance produces one of this size less often than this.
 const SIGNIFICANT: f64 = 0.01;
 
-/// The steps of a program.
+/// The time steps of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steps {
-    /// The range whose instances they are.
+    /// The range whose instances are the steps.
     pub name: String,
-    /// How many there are.
+    /// The number of steps.
     pub count: u64,
-    /// The median of their times.
+    /// The median of their durations.
     pub median_ns: u64,
-    /// The time that 95 % of them do not exceed.
+    /// The duration that 95 % of the steps do not exceed.
     pub p95_ns: u64,
-    /// The longest.
+    /// The longest duration.
     pub longest_ns: u64,
-    /// How much longer each step is than the one before, by a straight line through all but the first; `None` where chance may make it look so.
+    /// How much longer each step is than the one before, by linear regression over all steps except the first; `None`
+    /// if chance may explain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_ns: Option<f64>,
-    /// The first step, where it takes at least half as long again as the median.
+    /// The first step's duration if it is at least 1.5 times the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up_ns: Option<u64>,
-    /// The longest steps, the longest first.
+    /// The longest steps, longest first.
     pub worst: Vec<Step>,
-    /// How many steps each bin has; the last may have fewer.
+    /// The number of steps per bin; the last bin may have fewer.
     #[serde(default)]
     pub steps_per_bin: u64,
-    /// All steps in their order, at most 256 bins of them.
+    /// All steps in chronological order, in at most 256 bins.
     #[serde(default)]
     pub bins: Vec<StepBin>,
 }
 
-/// Steps that follow each other; only one where a program has few.
+/// Consecutive steps; a single step if the program has few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepBin {
-    /// The median of their times.
+    /// The median of their durations.
     pub median_ns: u64,
-    /// The longest of them.
+    /// The longest of their durations.
     pub longest_ns: u64,
 }
 
-/// A step that took long.
+/// A long step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its number, from 1.
+    /// Its number, counted from 1.
     pub number: u64,
     /// When it began.
     pub begin_ns: i64,
-    /// Its time.
+    /// Its duration.
     pub duration_ns: u64,
-    /// What it lost most of its excess by, compared to all steps.
+    /// The cause that explains most of the step's excess over the mean step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// The share of that cause in the excess of thread time over the mean of all steps.
+    /// The share of this cause in the excess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }
 
 impl Steps {
-    /// The name of the range whose instances are steps, and the instances in the order of time.
+    /// The name of the range whose instances are the steps, and the instances in chronological order.
     pub(crate) fn choose<'p>(
         ranges: &Ranges,
         phases: impl Iterator<Item = (&'p String, &'p Vec<Instance>)>,
@@ -130,7 +131,8 @@ impl Steps {
         }
     }
 
-    /// Says of each of the worst steps what its excess is. `all` is of all steps, `of_worst` of each of the worst.
+    /// Explains the excess of each of the worst steps. `all`: the accounting of all steps; `of_worst`: of each of the
+    /// worst steps.
     pub(crate) fn explain(&mut self, all: &Accounting, of_worst: &[Accounting]) {
         let count = self.count.max(1);
         for (step, own) in self.worst.iter_mut().zip(of_worst) {
@@ -153,13 +155,13 @@ impl StepBin {
     }
 }
 
-/// The least of the sorted times that this share of them does not exceed; 0 of none.
+/// The smallest of the sorted durations that this share of them does not exceed; 0 if there are none.
 fn at(sorted: &[u64], share: f64) -> u64 {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// The slope of a straight line through the times, where it is significant.
+/// The slope of the regression line through the durations, if it is significant.
 fn drift(durations: &[u64]) -> Option<f64> {
     let count = durations.len() as f64;
     if durations.len() < MIN_STEPS {
@@ -182,8 +184,8 @@ fn drift(durations: &[u64]) -> Option<f64> {
     (slope != 0.0 && yy > 0.0 && t >= quantile(freedom)).then_some(slope)
 }
 
-/// The value that |t| exceeds by chance with the probability [`SIGNIFICANT`]: an expansion of the normal distribution's quantile for as many degrees of
-/// freedom (Abramowitz and Stegun, 26.7.5), good to one part in a hundred from 6 on.
+/// The value that |t| exceeds with the probability [`SIGNIFICANT`] by chance: an expansion of the normal distribution's
+/// quantile for this many degrees of freedom (Abramowitz and Stegun, 26.7.5), accurate to 1 % from 6 degrees on.
 fn quantile(freedom: f64) -> f64 {
     const NORMAL: f64 = 2.575_829_3;
     const { assert!(SIGNIFICANT == 0.01) };

@@ -1,7 +1,7 @@
-//! The numbers of some processes, which merge with those of others.
+//! The sums of some processes, mergeable with the sums of others.
 //!
-//! All sums are integers. Constructs are known by their names and places, and processes by their numbers. So processes that
-//! are analysed apart merge to the same numbers in any order.
+//! All sums are integers. Constructs are identified by names and places, and processes by their numbers, so processes
+//! that are analysed separately merge to the same sums in any order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use crate::model::stats::{
 use crate::model::sum::add;
 use crate::overview::ranks::Ranks;
 
-/// The numbers of some processes.
+/// The sums of some processes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sums {
     /// By number.
@@ -45,24 +45,24 @@ pub(crate) struct ProcessSums {
     pub(crate) notes: Vec<String>,
 }
 
-/// The sums of a construct, which merge. Means and shares are made of it at the end.
+/// The mergeable sums of a construct. Means and shares are derived from them at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConstructSums {
     pub(crate) stats: ConstructStats,
     pub(crate) is_parallel: bool,
-    /// Durations of whole ones. Where there are none, no shortest and no longest is known.
+    /// Durations of executions that are known as a whole. If it is empty, the shortest and longest are unknown.
     pub(crate) durations: Histogram,
     /// The schedules of a loop.
     pub(crate) schedules: BTreeSet<&'static str>,
 }
 
 impl ConstructSums {
-    /// The sums of a construct of which `stats` has the name and place only.
+    /// Empty sums of a construct, of which `stats` contains only name and place.
     pub(crate) fn of(stats: ConstructStats, is_parallel: bool) -> ConstructSums {
         ConstructSums { stats, is_parallel, durations: Histogram::default(), schedules: BTreeSet::new() }
     }
 
-    /// Those of the same construct, of which there was none.
+    /// Empty sums of the same construct.
     pub(crate) fn without_numbers(&self) -> ConstructSums {
         let stats = ConstructStats {
             name: self.stats.name.clone(),
@@ -73,14 +73,14 @@ impl ConstructSums {
         ConstructSums::of(stats, self.is_parallel)
     }
 
-    /// One took this long.
+    /// Adds an execution that took this long.
     pub(crate) fn add_whole(&mut self, ns: u64) {
         let is_first = self.durations.is_empty();
         self.stats.times.add_whole(ns, is_first);
         self.durations.add(ns);
     }
 
-    /// A thread took part in a loop for this long.
+    /// Adds a thread's part in a loop, which took this long.
     pub(crate) fn add_loop(&mut self, of_loop: &OpenLoop, ns: u64) {
         self.schedules.extend(of_loop.schedule.and_then(schedule));
         if of_loop.chunks > 0 {
@@ -91,7 +91,7 @@ impl ConstructSums {
 
     fn key(&self) -> Key {
         let stats = &self.stats;
-        // Two processes may need other folders to distinguish a file.
+        // Different processes may need different parts of a path to tell files apart.
         let name = match stats.place.position {
             Some(_) => split_place(&stats.name).0,
             None => &stats.name,
@@ -147,7 +147,7 @@ impl ConstructSums {
     }
 }
 
-/// One of them, or what `both` makes of two.
+/// The one that is present, or `both` applied to both.
 fn either<T>(one: Option<T>, other: Option<T>, both: impl FnOnce(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(both(one, other)),
@@ -156,7 +156,8 @@ fn either<T>(one: Option<T>, other: Option<T>, both: impl FnOnce(T, T) -> T) -> 
 }
 
 impl Times {
-    /// Adds those of another; whether of each a whole one is known.
+    /// Adds the times of another construct. `has_whole`, `has_other`: whether an execution is known as a whole here and
+    /// there.
     pub(crate) fn merge(&mut self, other: &Times, has_whole: bool, has_other: bool) {
         self.count += other.count;
         add(&mut self.total_ns, other.total_ns);
@@ -189,7 +190,7 @@ impl Sums {
         sums
     }
 
-    /// The sums of one process, which gets this number.
+    /// The sums of one process, renumbered as `number`.
     pub(crate) fn numbered(mut self, number: u32) -> Sums {
         let Some((_, mut process)) = self.processes.pop_first() else {
             return self;
@@ -207,7 +208,7 @@ impl Sums {
         self
     }
 
-    /// Adds a note about the process of this number; there is none where nothing of it was selected.
+    /// Adds a note about the process with this number, unless nothing of the process was selected.
     pub(crate) fn add_note(&mut self, number: u32, text: &str) {
         if let Some(process) = self.processes.get_mut(&number) {
             let note = format!("{}: {text}", process.stats.name);
@@ -215,7 +216,7 @@ impl Sums {
         }
     }
 
-    /// Takes over how the session of the process of this number ended, and where its threads' time went.
+    /// Sets how the session of the process ended, and its accounting.
     pub(crate) fn set_account(&mut self, number: u32, ending: Option<Ending>, account: Accounting) {
         if let Some(process) = self.processes.get_mut(&number) {
             process.stats.ending = ending.map(ending_words).unwrap_or_default();
@@ -223,12 +224,12 @@ impl Sums {
         }
     }
 
-    /// Takes over the processor time of the process of this number and of its threads, as far as its trace has it.
+    /// Sets the CPU time of the process and of its threads, as far as the trace has it.
     pub(crate) fn set_cpu_times(&mut self, number: u32, metadata: &Metadata) {
         let Some(process) = self.processes.get_mut(&number) else { return };
         process.stats.event_cost_ns = metadata.event_cost_ns();
         let Some(times) = &metadata.cpu_time else { return };
-        // What is analysed begins with the process, where its start is known.
+        // If the process's start is known, the analysis begins there.
         let is_from_start = process.stats.before_tracing_ns.is_some();
         let since = |begin: u64, end: u64| end.checked_sub(if is_from_start { 0 } else { begin });
         process.stats.cpu_ns =
@@ -240,7 +241,7 @@ impl Sums {
         }
     }
 
-    /// Takes over how much memory of its devices the process of this number had in use.
+    /// Sets the peak memory use of the process's devices.
     pub(crate) fn set_memory(&mut self, number: u32, devices: &BTreeMap<i32, DeviceReport>) {
         let of_process = self.processes.get_mut(&number);
         for of_device in of_process.into_iter().flat_map(|process| &mut process.device_use) {
@@ -261,14 +262,14 @@ impl Sums {
         }
     }
 
-    /// Adds the numbers of other processes: associative and commutative.
+    /// Adds the sums of other processes; associative and commutative.
     pub(crate) fn merge(&mut self, other: Sums) {
         self.processes.extend(other.processes);
         let constructs = other.constructs.into_values();
         constructs.for_each(|construct| self.add(construct));
     }
 
-    /// The numbers. What devices and locks did is sorted by time. They lack the answers.
+    /// The statistics, without the answers. Device operations and locks are sorted by time.
     pub(crate) fn stats(self) -> Stats {
         let mut stats = Stats::default();
         for process in self.processes.into_values() {

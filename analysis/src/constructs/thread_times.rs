@@ -1,4 +1,4 @@
-//! The state of a thread at each moment. It has one at a time, so that the parts add up to the time that its process lived.
+//! The state of a thread at each moment. States do not overlap, so their times add up to the lifetime of the process.
 
 use ompt_sys as ompt;
 
@@ -7,7 +7,7 @@ use crate::passes::gaps::Gaps;
 use omptrace_timeline::Reports;
 use omptrace_timeline::model::{Category, Construct, Ns, Process, Region, ThreadRole};
 
-/// The thing that a thread waits for.
+/// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Barrier,
@@ -19,36 +19,36 @@ pub(crate) enum Wait {
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// It is in a parallel region and does not wait.
+    /// In a parallel region, and not waiting.
     Working,
-    /// It is in a parallel region and waits.
+    /// In a parallel region, and waiting.
     Waiting(Wait),
-    /// It runs the program outside of parallel regions, or waits there.
+    /// Running the program outside of parallel regions, or waiting there.
     Serial,
-    /// It is in no parallel region and runs nothing of the program.
+    /// In no parallel region, and not running the program.
     Idle,
     /// Unknown.
     Unknown,
-    /// Nothing was recorded, or that was lost.
+    /// Nothing was recorded, or the events were lost.
     Unobserved,
 }
 
-/// The kind of a region, as these numbers see it.
+/// The kind of a region, for thread states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Being in it makes a thread one of a parallel region's.
+    /// A thread in this region belongs to a parallel region.
     Parallel,
-    /// Waiting, whatever the runtime reports.
+    /// A wait that the runtime reports as such.
     Wait(Wait),
-    /// It is the wait where the runtime does not report the waits in it.
+    /// The region of a barrier. It counts as a wait if the runtime does not report the waits inside.
     BarrierRegion,
     /// Like [`Kind::BarrierRegion`].
     TaskwaitRegion,
     Idle,
     Task,
-    /// The tracer's own work, and what else says nothing about OpenMP.
+    /// The tracer's own work, and other regions that say nothing about OpenMP.
     Tracer,
-    /// Events were lost in it.
+    /// Events were lost in this region.
     Lost,
     Other,
 }
@@ -60,14 +60,14 @@ impl Kind {
             Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::Wait(Wait::WakeUp),
             Construct::Idle => Kind::Idle,
             Construct::Lost => Kind::Lost,
-            // Wherever the thread does that, it makes it no member of a team.
+            // Such calls occur anywhere, and do not make the thread a member of a team.
             Construct::ExternalWait(_) | Construct::MpiCall(_) | Construct::MpiWait(_) => Kind::Tracer,
-            // Who tests a lock does not wait for it.
+            // Testing a lock is not waiting for it.
             Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => Kind::Other,
             Construct::MutexWait(_) => Kind::Wait(Wait::Lock),
             Construct::SyncRegionWait(kind) => Kind::Wait(waits_for(kind)),
             Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => Kind::TaskwaitRegion,
-            // The code of the program in it is no wait.
+            // Contains code of the program, so it is not a wait.
             Construct::SyncRegion(ompt::ompt_sync_region_taskgroup | ompt::ompt_sync_region_reduction) => {
                 Kind::Other
             }
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// The thing that a thread waits for that is in such a region, and in none inside.
+    /// What a thread waits for if a region of this kind is its innermost one.
     pub(crate) fn wait(self, reports: &Reports) -> Option<Wait> {
         match self {
             Kind::Wait(wait) => Some(wait),
@@ -98,10 +98,10 @@ fn waits_for(kind: ompt::ompt_sync_region_t) -> Wait {
     }
 }
 
-/// The time of a thread, by what it did.
+/// The time of a thread, by state.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
-    /// Until when it is known.
+    /// The time up to which the states are known.
     until: Ns,
     pub(crate) working: u64,
     pub(crate) barriers: u64,
@@ -112,12 +112,12 @@ pub(crate) struct Account {
     pub(crate) idle: u64,
     pub(crate) unknown: u64,
     pub(crate) unobserved: u64,
-    /// The part of `serial` before the first parallel region, and that until the end of the last.
+    /// The part of `serial` before the first parallel region, and the part up to the end of the last one.
     first: Option<u64>,
     last: u64,
 }
 
-/// Serial time, by where it lies.
+/// Serial time by its position relative to the parallel regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Serial {
     pub(crate) before: u64,
@@ -144,7 +144,7 @@ impl Account {
         }
     }
 
-    /// Until `time`, the thread did this, as far as it was recorded.
+    /// The thread was in this state until `time`, except in gaps of the recording.
     pub(crate) fn until(&mut self, time: Ns, doing: Doing, gaps: &Gaps) {
         if time <= self.until {
             return;
@@ -202,7 +202,7 @@ impl Account {
     }
 }
 
-/// The state of a thread of this role while no region is open on it. `has_begun`: something was seen of it.
+/// The state of a thread with this role while it has no open region. `has_begun`: the thread has appeared in the trace.
 pub(crate) fn outside(role: ThreadRole, process: &Process, has_begun: bool) -> Doing {
     let reports = &process.reports;
     match role {

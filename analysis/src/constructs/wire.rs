@@ -27,7 +27,7 @@ struct StoredProcess {
     notes: Vec<String>,
 }
 
-/// Numbers of [`Times`], and whether they are of parts.
+/// The numbers of [`Times`], and whether they are about parts.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct StoredTimes([u64; 5], bool);
 
@@ -43,7 +43,7 @@ struct StoredConstruct {
     team: Option<TeamStats>,
     of_loop: Option<LoopStats>,
     is_parallel: bool,
-    /// Bucket and count of those that have any.
+    /// The non-empty buckets, with their counts.
     durations: Vec<(usize, u64)>,
     schedules: Vec<Schedule>,
 }
@@ -73,12 +73,12 @@ struct StoredDevice {
     times: StoredTimes,
 }
 
-/// Writes the sums of one process down.
+/// Writes the sums of one process.
 pub(crate) fn serialize<S: Serializer>(sums: &Sums, serializer: S) -> Result<S::Ok, S::Error> {
     StoredSums::from(sums).serialize(serializer)
 }
 
-/// Reads them.
+/// Reads the sums of one process.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sums, D::Error> {
     StoredSums::deserialize(deserializer).map(Sums::from)
 }
@@ -183,7 +183,7 @@ impl From<StoredProcess> for ProcessSums {
 
 impl From<ConstructSums> for StoredConstruct {
     fn from(sums: ConstructSums) -> StoredConstruct {
-        // The other fields are made of these when all processes are known.
+        // The other fields are derived when all processes are known.
         let ConstructStats { name, category, place, times, self_ns, waiting_ns, team, of_loop, .. } =
             sums.stats;
         StoredConstruct {

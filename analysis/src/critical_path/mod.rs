@@ -1,8 +1,9 @@
-//! The longest chain of useful work: each thread, lock, team and task carries the longest chain to its present.
+//! The critical path: each thread, lock, team and task carries the longest chain of useful work that leads to its
+//! present.
 //!
-//! A chain is a list of pieces of work, the newest first. Chains share their older parts, so that to copy one copies a
-//! number. Once many pieces have come together, those that no chain branches off are summed up by place. So memory holds
-//! what is alive, not what has been.
+//! A chain is a linked list of pieces of work, newest first. Chains share their older pieces, so copying a chain copies
+//! only a number. Once many pieces have accumulated, runs of pieces without branches are merged into sums by place. So
+//! memory holds only the chains in use, not the whole history.
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::Ns;
@@ -12,10 +13,10 @@ use crate::model::sum::Sum;
 /// The first piece of every chain.
 const ROOT: u32 = 0;
 
-/// Pieces that come together before they are summed up.
+/// The smallest number of pieces after which they are merged.
 const MIN_PIECES: usize = 1 << 13;
 
-/// Pieces that are kept for drawing, of all processes: a quarter of a GiB.
+/// Number of pieces that are kept for drawing paths, over all processes: a quarter of a GiB.
 const MAX_DRAWN: usize = 1 << 23;
 
 /// A chain: its length and its newest piece.
@@ -40,23 +41,23 @@ impl Chain {
 enum Piece {
     /// Work at one place.
     Work(Work),
-    /// A sample in the work that is at hand.
+    /// A sample that was taken in the work that comes next on the chain.
     Sample { before: u32, sample: u32, ns: u64 },
-    /// Work at several places, summed up.
+    /// Work at several places, merged into sums.
     Sum { before: u32, sums: Box<PieceSums> },
 }
 
-/// Work by place, and samples or functions by number.
+/// Work by place, and CPU time by number of a sample or function.
 #[derive(Clone, Debug, Default)]
 struct PieceSums {
     places: Vec<(u32, u64)>,
     samples: Vec<(u32, u64)>,
 }
 
-/// Samples of a process that get numbers of their own; from here on, numbers are functions.
+/// Numbers below are samples, numbers from here on are functions.
 pub(crate) const MAX_SAMPLES: u32 = 1 << 31;
 
-/// The function that a number means, if it is no sample's.
+/// The function with this number; `None` if the number is a sample's.
 pub(crate) fn function(number: u32) -> Option<u32> {
     number.checked_sub(MAX_SAMPLES + 1)
 }
@@ -72,10 +73,10 @@ struct Work {
     end: Ns,
 }
 
-/// Work on a chain.
+/// A piece of work on a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Where in the program.
+    /// The place in the program.
     pub(crate) place: u32,
     /// The thread's location.
     pub(crate) location: usize,
@@ -107,13 +108,13 @@ impl Piece {
     }
 }
 
-/// All pieces of chains that are alive.
+/// The pieces of all chains.
 #[derive(Debug)]
 pub(crate) struct Chains {
     pieces: Vec<Piece>,
-    /// The number of pieces that are summed up when they have come together.
+    /// The number of pieces at which they are merged next.
     limit: usize,
-    /// The least that `limit` may be.
+    /// The lower bound of `limit`.
     least: usize,
 }
 
@@ -124,7 +125,7 @@ impl Default for Chains {
 }
 
 impl Chains {
-    /// Keeps as many pieces as one can draw, each by itself, where this many `processes` are drawn.
+    /// Keeps single pieces up to the number that can be drawn, if the paths of this many `processes` are drawn.
     pub(crate) fn for_drawing(processes: usize) -> Chains {
         Chains::with_limit((MAX_DRAWN / processes).max(MIN_PIECES))
     }
@@ -134,7 +135,7 @@ impl Chains {
         Chains { pieces: vec![root], limit, least: limit }
     }
 
-    /// The chain goes on with a step that worked for `ns`.
+    /// Extends the chain by a step that worked for `ns`.
     pub(crate) fn extend(&mut self, chain: &mut Chain, step: Step, ns: u64) {
         if ns == 0 {
             return;
@@ -151,7 +152,7 @@ impl Chains {
         chain.newest = newest;
     }
 
-    /// A sample of this number and processor time was taken in the work that the chain goes on with.
+    /// Adds a sample with this number and CPU time. It was taken in the work that will extend the chain next.
     pub(crate) fn sample(&mut self, chain: &mut Chain, sample: u32, ns: u64) {
         let newest = u32::try_from(self.pieces.len()).expect("fewer pieces than the limit");
         let before = chain.newest;
@@ -168,7 +169,7 @@ impl Chains {
     /// by their sums per place.
     /// `names`: the functions of samples. Samples that are in none have their number until they are named.
     pub(crate) fn sum_up(&mut self, alive: &mut [&mut Chain], names: &FastMap<u32, u32>) {
-        // How many chains and pieces go on from a piece. Pieces come after those before them.
+        // Counts the chains and pieces that continue from each piece. A piece comes after its predecessors.
         let mut uses = vec![0_u32; self.pieces.len()];
         for chain in alive.iter() {
             uses[chain.newest as usize] += 2;
@@ -178,7 +179,8 @@ impl Chains {
                 uses[self.pieces[index].before() as usize] += 1;
             }
         }
-        // A piece stays by itself if a chain ends there or several go on from there. Others are added to what follows.
+        // A piece stays separate if a chain ends there or several continue from there. Other pieces are merged into
+        // their successor.
         let mut new = Chains::with_limit(self.least);
         let mut moved = vec![ROOT; self.pieces.len()];
         let (mut places, mut samples) = (FastMap::default(), FastMap::default());
@@ -208,12 +210,13 @@ impl Chains {
         for chain in alive.iter_mut() {
             chain.newest = moved[chain.newest as usize];
         }
-        // To look at all that is alive costs no more than to make as many pieces.
+        // Then looking at all live pieces costs no more than creating as many pieces did.
         new.limit = self.least.max(new.pieces.len() * 2).max(alive.len() * 4);
         *self = new;
     }
 
-    /// The chain's work in the order of time, as far as its pieces were not summed up. What goes on at one place is one step.
+    /// The chain's work in chronological order, as far as its pieces were not merged. Consecutive work at one place is
+    /// one step.
     pub(crate) fn steps(&self, chain: Chain) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         let mut index = chain.newest;
@@ -229,7 +232,7 @@ impl Chains {
             index = work.before;
             let begin = work.end - work.ns.cast_signed();
             let location = work.location as usize;
-            // Where times in a trace go back, a thread may have met others before its work ended.
+            // If timestamps go backwards, a thread may have met others before its work ended.
             let end = steps.last().map_or(work.end, |next| next.begin.min(work.end));
             if begin >= end {
                 continue;
@@ -250,7 +253,7 @@ impl Chains {
         self.sums(chain).0
     }
 
-    /// The chain's processor time by the number of a sample, or of a [`function`].
+    /// The chain's CPU time by number of a sample or, see [`function`], of a function.
     pub(crate) fn samples(&self, chain: Chain) -> Vec<(u32, u64)> {
         sorted(&self.sums(chain).1)
     }

@@ -1,7 +1,8 @@
-//! Use of devices: how long kernels ran and bytes moved, how much of that side by side, how soon kernels began.
+//! Use of devices: how long kernels ran and data was transferred, how much of this overlapped, and how soon kernels
+//! started.
 //!
-//! Times are those of devices' own records. Of work that the host alone observed, only number and bytes count: the host does not
-//! know when the device did it.
+//! Times come from the devices' own records. For operations that only the host observed, just number and bytes are
+//! counted, because the host does not know when the device executed them.
 
 pub(crate) mod overlap;
 
@@ -91,7 +92,8 @@ impl Site {
         (self.name(&FileNames::default()), self)
     }
 
-    /// The location for people: the file and line, or else the function; `None` if neither is known.
+    /// The location as shown to users: file and line, or if these are unknown, the function; `None` if neither is
+    /// known.
     pub(crate) fn name(&self, file_names: &FileNames) -> Option<String> {
         let line = self.file.as_deref().zip(self.line);
         let line = line.map(|(file, line)| format!("{}:{line}", file_names.name(file)));
@@ -150,10 +152,10 @@ pub(crate) fn load_balance(devices: &[DeviceUse], process_id: u32) -> Option<f64
     (times.len() > 1).then_some(mean / longest as f64)
 }
 
-/// Adds up the devices of all processes.
+/// Collects the use of all devices.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
-    /// By process and number.
+    /// By process and device number.
     devices: BTreeMap<(u32, i32), Device>,
 }
 
@@ -163,7 +165,7 @@ struct Device {
     host_observed: u64,
     recorded: u64,
     kernel_spans: Spans,
-    /// Bytes that moved: there, back.
+    /// Transfers to and from the device.
     moved: [Moved; 2],
     launches: u64,
     launch_ns: u64,
@@ -175,15 +177,15 @@ struct Device {
 struct Moved {
     count: u64,
     bytes: u64,
-    /// Bytes of those with a record.
+    /// Bytes of the transfers that the device recorded.
     recorded_bytes: u64,
     spans: Spans,
-    /// The transfers by line: as many as the program has lines that move bytes.
+    /// The transfers by source location. The number of entries is bounded by the program's lines that transfer data.
     places: FastMap<Source, PlaceTransfers>,
 }
 
 impl Devices {
-    /// A device's queue has this interval.
+    /// Adds an interval of a device's queue.
     pub(crate) fn interval(
         &mut self,
         (process, device_num): (u32, i32),
@@ -216,7 +218,7 @@ impl Devices {
         }
     }
 
-    /// A kernel with a record began this long after the begin of its submission.
+    /// A kernel that the device recorded started this long after the start of its submission.
     pub(crate) fn launched(&mut self, process: u32, device_num: i32, ns: u64) {
         let device = self.devices.entry((process, device_num)).or_default();
         device.launches += 1;
@@ -224,13 +226,13 @@ impl Devices {
         device.launch_max_ns = device.launch_max_ns.max(ns);
     }
 
-    /// The process lived this long.
+    /// The process existed for this long.
     pub(crate) fn lived(&mut self, process: u32, ns: u64) {
         let devices = self.devices.range_mut((process, i32::MIN)..=(process, i32::MAX));
         devices.for_each(|(_, device)| device.lived_ns = ns);
     }
 
-    /// The numbers, by number; `name` and `process_id` are those of the process.
+    /// The statistics, by device number. `name` and `process_id` describe the process.
     pub(crate) fn stats(self, name: &str, process_id: u32) -> Vec<DeviceUse> {
         let stats = |((_, device_num), device): ((u32, i32), Device)| DeviceUse {
             process: name.to_owned(),
@@ -243,14 +245,14 @@ impl Devices {
 }
 
 impl DeviceUse {
-    /// The names of its lines' files for people.
+    /// The names of source files as shown to users.
     pub(crate) fn file_names(&self) -> FileNames {
         let places = self.places.iter().map(|place| &place.site);
         let sites = places.chain(self.memory.iter().map(|place| &place.site));
         FileNames::of(sites.filter_map(|site| site.file.as_deref()))
     }
 
-    /// Takes over how much memory was in use.
+    /// Sets the peak memory use.
     pub(crate) fn set_memory(&mut self, report: &DeviceReport) {
         let of_place = |memory: &omptrace_timeline::MemoryOfPlace| PlaceMemory {
             site: Site::of(&memory.source),
@@ -309,7 +311,7 @@ impl Device {
 }
 
 impl Moved {
-    /// Bytes moved for the line `source`, in this time where a device recorded it.
+    /// Adds a transfer requested at `source`, with its time if the device recorded it.
     fn at(&mut self, source: &Source, bytes: u64, ns: Option<u64>) {
         if !self.places.contains_key(source) {
             let new =
@@ -324,13 +326,13 @@ impl Moved {
         }
     }
 
-    /// The transfers of each line.
+    /// The transfers by source location.
     fn by_place(&self, direction: &'static str) -> Vec<PlaceTransfers> {
         let of_place = |place: &PlaceTransfers| PlaceTransfers { direction, ..place.clone() };
         self.places.values().map(of_place).collect()
     }
 
-    /// The numbers, and when bytes moved.
+    /// The totals, and the intervals of the transfers.
     fn stats(self) -> (Transfers, Option<Vec<(Ns, Ns)>>) {
         let spans = self.spans.merged();
         let ns = spans.as_deref().map(total_ns).filter(|ns| *ns > 0);
@@ -344,7 +346,7 @@ impl Moved {
     }
 }
 
-/// Stretches of time, mostly in order.
+/// Intervals, mostly in chronological order.
 #[derive(Debug, Default)]
 struct Spans {
     spans: Vec<(Ns, Ns)>,
@@ -364,7 +366,7 @@ impl Spans {
         }
     }
 
-    /// In order, without what overlaps or touches; `None` where some are missing.
+    /// The intervals in order, with overlapping and adjacent ones merged; `None` if some are missing.
     fn merged(self) -> Option<Vec<(Ns, Ns)>> {
         (!self.are_too_many).then(|| merged(self.spans))
     }
@@ -387,7 +389,7 @@ fn total_ns(spans: &[(Ns, Ns)]) -> u64 {
     ns.fold(0, u64::saturating_add)
 }
 
-/// How long both lists, merged, have a span.
+/// The total overlap of two lists of merged intervals.
 fn overlap_ns(a: &[(Ns, Ns)], b: &[(Ns, Ns)]) -> u64 {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut ns = 0;

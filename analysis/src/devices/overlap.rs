@@ -1,7 +1,7 @@
-//! The operations of devices beside each other, and the durations of their kernels.
+//! The overlap of device operations, and the durations of kernels by target construct.
 //!
-//! Work that the host alone observed has only its begin and end on the host. That bounds its time from above, and says
-//! nothing of what ran side by side.
+//! For operations that only the host observed, start and end on the host are known. They bound the duration from above,
+//! but say nothing about overlap.
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{DeviceWork, Interval, Location, LocationKind, split_place};
@@ -9,7 +9,7 @@ use omptrace_timeline::model::{DeviceWork, Interval, Location, LocationKind, spl
 use crate::devices::{DeviceUse, Devices};
 use crate::model::sum::Sum;
 
-/// Kernels of one target construct.
+/// Sums over the kernels of one target construct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kernels {
     pub(crate) count: u64,
@@ -19,10 +19,10 @@ pub(crate) struct Kernels {
 /// The queues of a process's devices.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    /// By location: the device's number, and whether the host alone observed what is there.
+    /// By location: the device number, and whether only the host observed the operations.
     queues: FastMap<u32, (i32, bool)>,
     devices: Devices,
-    /// By where the target construct is.
+    /// By the place of the target construct.
     kernels: FastMap<String, Kernels>,
 }
 
@@ -56,7 +56,7 @@ impl Queues {
         self.kernels.get(spot).copied().unwrap_or_default()
     }
 
-    /// How the devices were used.
+    /// The use of the devices.
     pub(crate) fn devices(self) -> Vec<DeviceUse> {
         self.devices.stats("", 0)
     }

@@ -1,4 +1,4 @@
-//! Sums of thread time by cause: each nanosecond in exactly one.
+//! Thread time by cause: each nanosecond has exactly one cause.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::cause::Cause;
 
-/// Thread-nanoseconds by [`Cause`]. As JSON: `<cause>_ns` for each cause, and `total_ns`, their sum. Causes that
-/// [are rare](Cause::is_rare) are left out where they have no time, as in most traces.
+/// Thread-nanoseconds by [`Cause`]. In JSON: `<cause>_ns` for each cause, and their sum `total_ns`. [Rare
+/// causes](Cause::is_rare) are left out if they have no time, as in most traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     ns: [u64; Cause::COUNT],
 }
 
 impl Accounting {
-    /// The sum of all causes, saturating where times are nonsense.
+    /// The sum over all causes; saturates if times are invalid.
     pub fn total(&self) -> u64 {
         self.ns.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 
-    /// The sum of all causes but useful work.
+    /// The sum over all causes except useful work.
     pub fn lost(&self) -> u64 {
         self.total().saturating_sub(self[Cause::Useful])
     }
@@ -32,7 +32,7 @@ impl Accounting {
         *sum = sum.saturating_add(ns);
     }
 
-    /// Adds the sums of another: associative and commutative.
+    /// Adds another accounting; associative and commutative.
     pub fn merge(&mut self, other: &Accounting) {
         for (cause, ns) in other.iter() {
             self.add(cause, ns);
@@ -44,7 +44,7 @@ impl Accounting {
         Cause::ALL.iter().map(|cause| (*cause, self[*cause]))
     }
 
-    /// The share of a cause, 0 to 1; `None` where there is no time at all.
+    /// The share of a cause, 0 to 1; `None` if the total is 0.
     pub fn share(&self, cause: Cause) -> Option<f64> {
         let total = self.total();
         (total > 0).then(|| self[cause] as f64 / total as f64)
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Accounting {
                         continue;
                     }
                     let is_it = |cause: &&Cause| key.strip_suffix("_ns") == Some(cause.name());
-                    // A newer version may know more causes; then the total does not fit, which is an error below.
+                    // A newer version may know more causes. Then the total does not match, which is an error below.
                     if let Some(cause) = Cause::ALL.iter().find(is_it) {
                         sums.add(*cause, ns);
                     }

@@ -1,4 +1,4 @@
-//! Answers: where the threads' time went, why, on which line, and what fixing it would give.
+//! Answers: what the threads' time was spent on, why, at which line, and how much time a change would save.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -94,7 +94,8 @@ pub struct FunctionName {
 }
 
 impl FunctionName {
-    /// Whether a programmer could change it: it is code, and not that of the C library.
+    /// Whether a programmer could change the function: it is code (not a runtime activity), and not part of the C
+    /// library.
     pub(crate) fn is_of_program(&self) -> bool {
         let library = self.module.rsplit('/').next().unwrap_or_default();
         let of_system = ["libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-"];
@@ -105,7 +106,7 @@ impl FunctionName {
 /// A function, and the part of a time that is due to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionShare {
-    /// Which.
+    /// The function.
     #[serde(flatten)]
     pub name: FunctionName,
     /// The time.
@@ -130,7 +131,7 @@ pub struct Efficiency {
 /// Useful time at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsefulAt {
-    /// Where.
+    /// The place.
     pub place: Place,
     /// The useful time, summed over all threads.
     pub ns: u64,
@@ -215,7 +216,7 @@ pub struct CriticalPath {
 /// Work on the critical path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathRow {
-    /// Where.
+    /// The place.
     #[serde(flatten)]
     pub place: Place,
     /// The time.
@@ -240,7 +241,7 @@ pub struct Moment {
 pub struct Finding {
     /// The id of the rule, which never changes.
     pub id: String,
-    /// Where.
+    /// The place.
     #[serde(flatten)]
     pub place: Place,
     /// The wall time that the change would save.
@@ -254,17 +255,17 @@ pub struct Finding {
     pub instances: Vec<Moment>,
 }
 
-/// Where there is none.
+/// The text that is shown if there are no findings.
 pub const NO_FINDING: &str = "No change that omptrace knows of would save 3 % of the wall time or more.";
 
 impl Finding {
-    /// The address of the page about findings of this id.
+    /// The address of the documentation page about findings with this id.
     pub fn page_address(id: &str) -> String {
         format!("{}/findings/{id}.md", env!("CARGO_PKG_HOMEPAGE"))
     }
 }
 
-/// With the address of its page, which follows from its id.
+/// Adds the address of the page, which follows from the id.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -374,25 +375,25 @@ pub struct LoopAnswer {
     pub lengths: Vec<u64>,
 }
 
-/// A clause saves as much as the best one where it saves this share of it.
+/// A clause is as good as the best one if it saves at least this share of the best one's saving.
 const AS_MUCH: f64 = 0.95;
 
-/// Executions of a loop that are not known may be this share.
+/// Times with other clauses count as known if at most this share of the loop's executions is not known.
 const MAX_UNKNOWN: f64 = 0.1;
 
 impl LoopAnswer {
-    /// Whether it is known what other clauses would save.
+    /// Whether the times with other clauses are known.
     pub(crate) fn is_known(&self) -> bool {
         self.not_known as f64 <= MAX_UNKNOWN * self.executions as f64
     }
 
-    /// Whether clauses that balance it were tried. Of too few iterations, none is.
+    /// Whether clauses that balance the loop were evaluated; with too few iterations, none is.
     pub(crate) fn has_balanced(&self) -> bool {
         self.is_known() && self.schedules.iter().any(|with| with.clause.starts_with("schedule(dynamic"))
     }
 
-    /// The first clause that saves as much as the best, which is the simplest, and how much; `None` where none saves anything, or too
-    /// little is known.
+    /// The first clause that is as good as the best one (the clauses are ordered from simple to complex), and its
+    /// saving; `None` if no clause saves time, or if too little is known.
     pub(crate) fn best(&self) -> Option<(&ScheduleTime, u64)> {
         let saved = self.schedules.iter().map(|with| self.recorded_ns.saturating_sub(with.duration_ns));
         let mut all = self.schedules.iter().zip(saved.clone());
@@ -413,7 +414,7 @@ pub struct ScheduleTime {
 /// A cause that cannot be recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
-    /// Which.
+    /// The cause.
     pub cause: Cause,
     /// The reason, and the cause in which this time is included.
     pub reason: String,

@@ -1,9 +1,9 @@
-//! Sums by place and cause. Places are numbers that count up, so a sum is found by its place's number.
+//! Sums by place and cause. Places are numbered consecutively, so sums are stored in vectors indexed by place number.
 
 use crate::model::cause::Cause;
 use crate::model::place_id::{PlaceId, SERIAL};
 
-/// Things by numbers that count up from 0.
+/// Values indexed by consecutive numbers from 0 on.
 #[derive(Clone, Debug)]
 pub(crate) struct Dense<T>(Vec<Option<T>>);
 
@@ -14,7 +14,7 @@ impl<T> Default for Dense<T> {
 }
 
 impl<T: Default> Dense<T> {
-    /// The thing of that number, which exists from now on.
+    /// The value with this number, which is created if it does not exist.
     #[inline]
     pub(crate) fn at(&mut self, number: usize) -> &mut T {
         if number >= self.0.len() {
@@ -32,7 +32,7 @@ impl<T: Default> Dense<T> {
         self.0.get(number)?.as_ref()
     }
 
-    /// Adds the things of `more`, of which those of equal numbers are the same, by `add`.
+    /// Adds the values of `more`: `add` combines those with the same number.
     pub(crate) fn append(&mut self, more: Dense<T>, mut add: impl FnMut(&mut T, T)) {
         for (number, thing) in more.into_things() {
             add(self.at(number), thing);
@@ -45,14 +45,14 @@ impl<T: Default> Dense<T> {
         all.filter_map(|(number, thing)| Some((number, thing?)))
     }
 
-    /// Those that exist, in the order of their numbers.
+    /// The existing values, in the order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         let all = self.0.iter().enumerate();
         all.filter_map(|(number, thing)| Some((number, thing.as_ref()?)))
     }
 }
 
-/// Things by place.
+/// Values by place.
 #[derive(Clone, Debug)]
 pub(crate) struct ByPlace<T> {
     regions: Dense<T>,
@@ -66,7 +66,7 @@ impl<T> Default for ByPlace<T> {
 }
 
 impl<T: Default> ByPlace<T> {
-    /// The thing of that place, which exists from now on.
+    /// The value of this place, which is created if it does not exist.
     #[inline]
     pub(crate) fn at(&mut self, place: PlaceId) -> &mut T {
         match place.checked_sub(SERIAL) {
@@ -75,7 +75,7 @@ impl<T: Default> ByPlace<T> {
         }
     }
 
-    /// Adds the things of `more`, whose places `known` are here, by `add`.
+    /// Adds the values of `more`: `known` maps their places to places here, and `add` combines values.
     pub(crate) fn append(
         &mut self,
         more: ByPlace<T>,
@@ -97,7 +97,7 @@ impl<T: Default> ByPlace<T> {
         }
     }
 
-    /// Those that exist, in the order of their places.
+    /// The existing values, in the order of their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PlaceId, &T)> {
         let regions = self.regions.iter();
         let regions = regions.map(|(number, thing)| (number as PlaceId, thing));
@@ -106,7 +106,7 @@ impl<T: Default> ByPlace<T> {
     }
 }
 
-/// Things by cause and place.
+/// Values by cause and place.
 #[derive(Clone, Debug)]
 pub(crate) struct ByCause<T>([ByPlace<T>; Cause::COUNT]);
 
@@ -117,7 +117,7 @@ impl<T> Default for ByCause<T> {
 }
 
 impl<T: Default> ByCause<T> {
-    /// The thing of that cause and place, which exists from now on.
+    /// The value of this cause and place, which is created if it does not exist.
     #[inline]
     pub(crate) fn at(&mut self, cause: Cause, place: PlaceId) -> &mut T {
         self.0[cause as usize].at(place)
@@ -135,12 +135,12 @@ impl<T: Default> ByCause<T> {
         }
     }
 
-    /// Those of a cause that exist, in the order of their places.
+    /// The existing values of a cause, in the order of their places.
     pub(crate) fn of(&self, cause: Cause) -> impl Iterator<Item = (PlaceId, &T)> {
         self.0[cause as usize].iter()
     }
 
-    /// Those that exist, in the order of their causes and places.
+    /// The existing values, in the order of causes and places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Cause, PlaceId, &T)> {
         let causes = Cause::ALL.iter();
         causes.flat_map(|cause| self.of(*cause).map(|(place, thing)| (*cause, place, thing)))

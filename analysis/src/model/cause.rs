@@ -1,11 +1,11 @@
-//! The causes that a thread's time goes to: useful work, and the causes of loss.
+//! The causes to which thread time is attributed: useful work, and the causes of loss.
 
 use serde::{Deserialize, Serialize};
 
 /// Turns rows `Variant "name" "title": "meaning";` into [`Cause`] and its table.
 macro_rules! causes {
     ($($variant:ident $name:literal $title:literal: $meaning:literal;)*) => {
-        /// The cause that a nanosecond of a thread goes to. At each moment a thread has exactly one.
+        /// The cause of a nanosecond of thread time. At each moment, a thread has exactly one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Cause { $(#[doc = $meaning] $variant,)* }
@@ -24,7 +24,7 @@ macro_rules! causes {
                 match self { $(Cause::$variant => $title,)* }
             }
 
-            /// Its meaning, in a sentence.
+            /// The cause's meaning, in a sentence.
             pub fn meaning(self) -> &'static str {
                 match self { $(Cause::$variant => $meaning,)* }
             }
@@ -61,40 +61,41 @@ causes! {
 }
 
 impl Cause {
-    /// How many causes there are.
+    /// Number of causes.
     pub const COUNT: usize = Cause::ALL.len();
 
-    /// Whether threads wait for a mutex.
+    /// Whether the cause is waiting for a mutex.
     pub fn is_mutex(self) -> bool {
         matches!(self, Cause::Lock | Cause::Critical | Cause::Ordered | Cause::Atomic)
     }
 
-    /// Whether it is left out of outputs where no thread had it: it is recorded only where that is asked for.
+    /// Whether outputs leave the cause out if it has no time: such waits and calls are recorded only on request.
     pub fn is_rare(self) -> bool {
         self == Cause::ExternalWait || self.is_of_mpi()
     }
 
-    /// Whether it is about MPI.
+    /// Whether the cause concerns MPI.
     pub fn is_of_mpi(self) -> bool {
         self.is_mpi_call() || self == Cause::IdleInMpi
     }
 
-    /// Whether a thread has it in calls of MPI.
+    /// Whether the thread is inside an MPI call.
     pub(crate) fn is_mpi_call(self) -> bool {
         matches!(self, Cause::Mpi | Cause::MpiWait | Cause::MpiTransfer | Cause::MpiOther)
     }
 
-    /// Whether a thread has it in calls that its own code makes: to all others, this is a part of its work.
+    /// Whether the thread is inside a call made by the program's own code. For waits of other threads, this time is
+    /// part of the thread's work.
     pub(crate) fn is_in_own_code(self) -> bool {
         self == Cause::ExternalWait || self.is_mpi_call()
     }
 
-    /// Whether its time is work to all that is predicted: useful time, and what is a part of it to other threads.
+    /// Whether predictions treat the time as work: useful time, and calls made by the program's own code.
     pub(crate) fn is_work(self) -> bool {
         self == Cause::Useful || self.is_in_own_code()
     }
 
-    /// Whether it is a loss.
+    /// Whether the cause is a loss.
     pub fn is_loss(self) -> bool {
         self != Cause::Useful
     }

@@ -1,4 +1,4 @@
-//! How many there are of each number.
+//! Frequencies of small numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Counts(pub(crate) Vec<u64>);
 
 impl Counts {
-    /// There are `more` of this number.
+    /// Adds `more` occurrences of this number.
     pub(crate) fn add(&mut self, number: usize, more: u64) {
         if self.0.len() <= number {
             self.0.resize(number + 1, 0);
@@ -15,7 +15,7 @@ impl Counts {
         self.0[number] += more;
     }
 
-    /// Adds those of another: associative and commutative.
+    /// Adds other counts; associative and commutative.
     pub(crate) fn merge(&mut self, other: &Counts) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);

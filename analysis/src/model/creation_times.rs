@@ -1,12 +1,13 @@
-//! What the creation of tasks costs.
+//! The cost of creating tasks.
 
 use serde::{Deserialize, Serialize};
 
-/// Longer times from one creation to the next, as a multiple of the shortest usual one, are work of the creator's.
+/// If the time between two creations exceeds the shortest usual time by this factor, the rest is work of the creating
+/// thread.
 const MAX_SPREAD: u64 = 4;
 
-/// The times from one creation of a task to the next on one thread, with no other event between them, by power of two: how many there
-/// are, and their sum.
+/// The times between consecutive task creations on a thread, without other events between them: by power of two, their
+/// number and their sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CreationTimes(Vec<(u64, u64)>);
 
@@ -21,7 +22,7 @@ impl CreationTimes {
         *sum = sum.saturating_add(ns);
     }
 
-    /// Adds those of another: associative and commutative.
+    /// Adds other times; associative and commutative.
     pub(crate) fn merge(&mut self, other: &CreationTimes) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), (0, 0));
@@ -32,8 +33,8 @@ impl CreationTimes {
         }
     }
 
-    /// What a creation costs on average, in nanoseconds. The creator may do other things between some of them, which take longer than
-    /// most creations: of each time, no more than a multiple of the shortest hundredth counts.
+    /// The mean cost of creating a task, in nanoseconds. The creating thread may work between two creations, so each
+    /// time counts for at most [`MAX_SPREAD`] times the upper bound of the shortest 1 % of all times.
     pub(crate) fn mean_ns(&self) -> Option<u64> {
         let all: u64 = self.0.iter().map(|(count, _)| count).sum();
         let mut below = 0;
@@ -65,9 +66,9 @@ mod tests {
         assert_eq!(of(&[]).mean_ns(), None);
         assert_eq!(of(&[(0, 3)]).mean_ns(), Some(0));
         assert_eq!(of(&[(300, 3), (500, 1)]).mean_ns(), Some(350));
-        // 256 to 511 ns are usual; a piece of work counts with 2,048 ns.
+        // 256 to 511 ns are usual; the piece of work counts as 2,048 ns.
         assert_eq!(of(&[(300, 99), (1_000_000, 1)]).mean_ns(), Some((300 * 99 + 2048) / 100));
-        // One that is very short is no measure of the others.
+        // A single very short time does not limit the others.
         assert_eq!(of(&[(1, 1), (4000, 999)]).mean_ns(), Some(3996));
         assert_eq!(of(&[(u64::MAX, 2)]).mean_ns(), Some(u64::MAX / 2));
     }

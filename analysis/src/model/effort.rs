@@ -1,29 +1,30 @@
-//! How much processor time a process had, and what recording took of it.
+//! CPU time that a process used, and the share of it that recording took.
 
 use serde::{Deserialize, Serialize};
 
-/// Processor time of a process, as far as its trace has it.
+/// The CPU time of a process, as far as its trace contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Effort {
-    /// That of its OpenMP threads, and what of it they needed. `None` where it is not known.
+    /// The CPU time of its OpenMP threads. `None` if unknown.
     pub(crate) cpu: Option<Cpu>,
-    /// What recording the events took its threads, all together. `None` where no cost was measured.
+    /// The time that recording events took, summed over all threads. `None` if the cost of an event was not measured.
     pub(crate) recording_ns: Option<u64>,
-    /// What an event costs, in picoseconds; `None` as above.
+    /// The cost of an event in picoseconds; `None` if it was not measured.
     pub(crate) event_ps: Option<u64>,
-    /// How long the process may have taken to start: no program's work is certain in it. `None` where its processor time is not known.
+    /// Upper bound of the process's start-up time, during which no work of the program is certain. `None` if its CPU
+    /// time is unknown.
     pub(crate) start_ns: Option<u64>,
-    /// Whether waits that are not OpenMP's were recorded.
+    /// Whether external waits (outside of OpenMP) were recorded.
     pub(crate) has_external_waits: bool,
 }
 
-/// Processor time of threads, all together.
+/// CPU time, summed over threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Cpu {
-    /// All of it.
+    /// The total.
     pub(crate) all_ns: u64,
-    /// The part that is certainly no wait.
+    /// The part that is certainly not spent waiting.
     pub(crate) work_ns: u64,
-    /// How long threads were ready to run, and others had the CPUs; `None` where the system does not say.
+    /// The time that threads were ready to run while others had the CPUs; `None` if the system does not report it.
     pub(crate) delay_ns: Option<u64>,
 }

@@ -1,9 +1,9 @@
-//! Functions of samples, by number.
+//! Numbers of sampled functions.
 
 use std::collections::BTreeMap;
 
-/// A function, by its number in the timeline.
+/// A function's number in the timeline.
 pub(crate) type FunctionNumber = u32;
 
-/// Processor time by function.
+/// CPU time by function.
 pub(crate) type ByFunction = BTreeMap<FunctionNumber, u64>;

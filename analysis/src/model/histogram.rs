@@ -1,11 +1,11 @@
-//! How durations are spread: counts in buckets, which merge exactly.
+//! Distribution of durations: counts in buckets, which merge exactly.
 
 use crate::model::counts::Counts;
 
-/// Buckets of each power of two.
+/// Buckets per power of two.
 const PARTS: u32 = 16;
 
-/// Counts of durations in buckets. A bucket is narrower than a sixteenth of its durations.
+/// Counts of durations in buckets. The width of a bucket is less than 1/16 of the durations in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Histogram(Counts);
 
@@ -14,13 +14,13 @@ impl Histogram {
         self.0.0.is_empty()
     }
 
-    /// Bucket and count of those that have any.
+    /// The non-empty buckets, with their counts.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
         let all = self.0.0.iter().copied().enumerate();
         all.filter(|(_, count)| *count > 0)
     }
 
-    /// The histogram of [`Histogram::counts`]; buckets that no duration has are left out.
+    /// The inverse of [`Histogram::counts`]. Ignores buckets beyond the largest possible duration.
     pub(crate) fn of(counts: &[(usize, u64)]) -> Histogram {
         let mut histogram = Histogram::default();
         for (bucket, count) in counts.iter().filter(|(of, _)| *of <= bucket(u64::MAX)) {
@@ -33,12 +33,12 @@ impl Histogram {
         self.0.add(bucket(ns), 1);
     }
 
-    /// Adds the counts of another: associative and commutative.
+    /// Adds another histogram; associative and commutative.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         self.0.merge(&other.0);
     }
 
-    /// How many durations reach each power of two, and not the next; those of 0 count with 1.
+    /// By power of two, the number of durations from this power up to the next; durations of 0 count as 1.
     pub(crate) fn powers(&self) -> Vec<u64> {
         let mut powers = Counts::default();
         for (bucket, count) in self.0.0.iter().enumerate() {
@@ -47,7 +47,7 @@ impl Histogram {
         powers.0
     }
 
-    /// The longest duration of the bucket below which, or in which, this share of all durations lies; `None` where there is none.
+    /// The upper bound of the bucket that contains this percentile of the durations; `None` if the histogram is empty.
     pub(crate) fn quantile(&self, percent: u64) -> Option<u64> {
         let all: u64 = self.0.0.iter().sum();
         let wanted = (u128::from(all) * u128::from(percent)).div_ceil(100);

@@ -1,15 +1,15 @@
-//! What the numbers are. Nothing here reads a timeline.
+//! The results as data. Nothing in this module reads a timeline.
 //!
 //! ```text
-//! answers         where the time went and what could be better, as JSON has it; stats: all other numbers
+//! answers         where the time went and what could be improved, as in JSON; stats: all other numbers
 //! accounting, cause
 //!                 time by cause
-//! place           where code is, in words; place_id, by_place: places of a process by number, and sums by these
+//! place           source locations with names; place_id, by_place: numbers of a process's places, and sums by these
 //! region_names    a timeline's regions; function_number: its functions
-//! state_sums      what threads did, in sums of a process
-//! worst_instances the instances of a loss that cost most
-//! sum, sum_macro  numbers that only grow; structures of sums from rows
-//! histogram       how long things took
+//! state_sums      sums of a process over thread states
+//! worst_instances the instances with the largest losses
+//! sum, sum_macro  saturating sums; structures of sums, declared row by row
+//! histogram       distribution of durations
 //! ```
 
 pub(crate) mod accounting;

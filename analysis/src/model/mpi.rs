@@ -1,15 +1,15 @@
-//! What is not known of a program's time in MPI.
+//! Notes on what is unknown about a program's time in MPI.
 
 use omptrace_symbols::Table;
 use omptrace_timeline::Ranks;
 use omptrace_trace_format::Reader;
 
-/// What is said beside the numbers of such a program.
+/// The note that is shown with the numbers of a program whose MPI calls were not recorded.
 pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as work";
 
-/// Words about what is not known of time in MPI where there are no traces of some ranks.
+/// A note on MPI time if the traces of some ranks are missing.
 pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
-    /// Ranks that are named.
+    /// Number of missing ranks that are listed.
     const MOST: usize = 12;
 
     let missing = ranks.missing();
@@ -25,18 +25,18 @@ pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
     })
 }
 
-/// Words about calls that are not in the trace.
+/// A note on MPI calls that are not in the trace.
 pub(crate) fn unseen(reader: &Reader) -> Option<String> {
     let hidden_by = reader.metadata().mpi.as_ref().and_then(|mpi| mpi.hidden_by.as_ref());
     hidden_by.map(|file| calls_hidden_by(file)).or_else(|| is_unseen(reader).then(|| MPI_NOT_SEEN.to_owned()))
 }
 
-/// Words about calls that a file hides, which defines functions of MPI as well.
+/// A note on MPI calls that cannot be recorded because this file defines MPI functions, too.
 pub fn calls_hidden_by(file: &str) -> String {
     format!("calls of MPI functions that {file} also defines are not visible, because they go to that file")
 }
 
-/// Whether the process has a rank, or code of an MPI library is among its modules, and its calls were not recorded.
+/// Whether the process has a rank, or an MPI library among its modules, but its MPI calls were not recorded.
 pub(crate) fn is_unseen(reader: &Reader) -> bool {
     let metadata = reader.metadata();
     if metadata.mpi.is_some() {
@@ -47,11 +47,11 @@ pub(crate) fn is_unseen(reader: &Reader) -> bool {
             .is_some_and(|table| table.instances().any(|module| is_mpi(&module.path)))
 }
 
-/// Whether the file is one of the libraries of MPICH, Open MPI or Intel MPI, or of those with MPI's own ABI, by its name.
+/// Whether the file name is that of a library of MPICH, Open MPI or Intel MPI, or of the standard MPI ABI.
 fn is_mpi(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let rest = name.strip_prefix("libmpi").or_else(|| name.strip_prefix("libpmpi"));
-    // `libmpir` is a library of numbers.
+    // `libmpir` is an arithmetic library.
     let parts = [".", "-", "_", "ch", "cxx", "f", "cf"];
     rest.is_some_and(|rest| parts.iter().any(|part| rest.starts_with(part)))
 }

@@ -1,4 +1,4 @@
-//! Places: a construct, and where it is, as data.
+//! Places: a construct and its source location, as data.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -8,59 +8,60 @@ use omptrace_symbols::FileNames;
 use omptrace_timeline::model::{self, Construct, Region, plain_name, split_place};
 use serde::{Deserialize, Serialize};
 
-/// Names of code outside of parallel regions begin so.
+/// Prefix of the names of code outside of parallel regions.
 const SERIAL: &str = "serial code";
 
-/// What begins a directive in Fortran.
+/// Prefix of Fortran directives.
 const SENTINEL: &str = "!$omp ";
 
-/// The extensions of Fortran's files, in lower case: `.F90` goes through the preprocessor first.
+/// Extensions of Fortran files, in lower case: `.F90` means that the file is preprocessed first.
 const FORTRAN: &[&str] = &["f", "for", "ftn", "fpp", "f77", "f90", "f95", "f03", "f08", "f18", "f23"];
 
-/// Where something is in the program. Parts that are not known are `None`.
+/// A place in the program. Unknown parts are `None`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "PrintedPlace")]
 pub struct Place {
-    /// The construct, in no language's spelling: `parallel`, `omp_set_lock`, `serial code before stencil.c:35`. Only where neither file
-    /// nor function is known, its code address is behind it: `parallel @app+0x1234`.
+    /// The construct, spelled independently of the language: `parallel`, `omp_set_lock`,
+    /// `serial code before stencil.c:35`. If neither file nor function is known, followed by its code address:
+    /// `parallel @app+0x1234`.
     pub construct: String,
-    /// Whether the construct is a directive of OpenMP: `parallel`, but not `omp_set_lock`.
+    /// Whether the construct is an OpenMP directive: `parallel`, but not `omp_set_lock`.
     pub is_directive: bool,
     /// The source file.
     pub file: Option<String>,
-    /// The line in it.
+    /// The line in this file.
     pub line: Option<u32>,
     /// The function.
     pub function: Option<String>,
     /// How function, file and line are related to the construct.
     pub position: Option<Position>,
-    /// The code's module and its address there, where function and line do not tell the construct from others.
+    /// The module and the address in it, if function and line do not tell the construct from others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The file's name for people, where the last part of its path does not distinguish it from others. It is no part of what the
-    /// place is.
+    /// The file's name as shown to users, if the last part of its path does not distinguish it from other files.
+    /// Ignored when places are compared.
     #[serde(skip)]
     file_name: Option<String>,
 }
 
-/// How a function, file and line are related to what is said to be there.
+/// How a function, file and line are related to a construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
-    /// It is there.
+    /// The construct is at this line.
     At,
-    /// It is in the code at that line, or in a function that is called there.
+    /// The construct is in the code of this line, or in a function called there.
     Inside,
-    /// It is near that line, which may be that of an earlier statement.
+    /// The construct is near this line, which may belong to an earlier statement.
     Near,
-    /// Serial code: it comes before the region that is there.
+    /// Serial code before the region at this line.
     Before,
-    /// Serial code: it comes after the region that is there, with no other behind it.
+    /// Serial code after the region at this line, with no other region after it.
     After,
 }
 
 impl Position {
-    /// Its name in answers.
+    /// The position's name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Position::At => "at",
@@ -82,8 +83,8 @@ impl From<model::Position> for Position {
     }
 }
 
-/// A place as it was printed: in schema 1, its construct has a sentinel, and `inside @app.c:7` behind it where its own line is not
-/// known.
+/// A place as printed in JSON. In schema 1, the construct has a sentinel, and is followed by `inside @app.c:7` if its
+/// own line is unknown.
 #[derive(Deserialize)]
 struct PrintedPlace {
     construct: String,
@@ -131,13 +132,13 @@ impl From<PrintedPlace> for Place {
 }
 
 impl Place {
-    /// A construct at no known place, by its name for people: `!$omp parallel`, `omp_set_lock`.
+    /// A construct without a source location, by its printed name: `!$omp parallel`, `omp_set_lock`.
     pub fn new(name: &str) -> Place {
         let (construct, is_directive) = plain_name(name);
         Place { construct: construct.to_owned(), is_directive, ..Place::default() }
     }
 
-    /// A construct, by its name for people, that is in this file, line and function.
+    /// A construct, by its printed name, in this file, line and function.
     pub fn at(name: &str, file: Option<&str>, line: Option<u32>, function: Option<&str>) -> Place {
         Place {
             file: file.map(str::to_owned),
@@ -148,11 +149,11 @@ impl Place {
         }
     }
 
-    /// A region's place; its construct is that which the programmer wrote, also of a wait for it.
+    /// A region's place. Its construct is the one that the programmer wrote, even if the region is a wait.
     pub fn of(region: &Region) -> Place {
         let source = region.source.clone().unwrap_or_default();
         let (construct, around) = split_place(&region.name);
-        // Without names, the address says where it is.
+        // Without names, the address identifies the place.
         let construct = match source.is_known() {
             true => construct,
             false => &region.name,
@@ -177,7 +178,7 @@ impl Place {
         }
     }
 
-    /// The serial code between two regions; `None` at the program's begin and end.
+    /// The serial code between two regions; `None` at the program's start and end.
     pub(crate) fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
         let name = |place: &Place| place.source().unwrap_or_else(|| place.without_function());
         let construct = match (after, before) {
@@ -201,51 +202,51 @@ impl Place {
         }
     }
 
-    /// Whether it is code outside of parallel regions.
+    /// Whether the place is code outside of parallel regions.
     pub fn is_serial(&self) -> bool {
         self.construct.starts_with(SERIAL)
     }
 
-    /// Whether it is a call of an MPI function, by which people know it.
+    /// Whether the place is a call of an MPI function, which users know by the function's name.
     pub fn is_call(&self) -> bool {
         self.construct.starts_with("MPI_")
     }
 
-    /// Whether the line is that of the construct, or of the region around serial code.
+    /// Whether the line belongs to the construct itself, or to the region next to serial code.
     pub fn has_own_line(&self) -> bool {
         self.line.is_some() && !matches!(self.position, Some(Position::Inside | Position::Near))
     }
 
-    /// The construct as the language of its file spells it: `parallel`, and `!$omp parallel` in Fortran.
+    /// The construct, spelled as in the language of its file: `parallel`, or `!$omp parallel` in Fortran.
     pub fn construct_name(&self) -> String {
         match (self.is_fortran(), self.is_directive) {
             (true, true) => format!("{SENTINEL}{}", self.construct),
             (true, false) => self.construct.clone(),
-            // Serial code has the constructs around it in its name.
+            // The name of serial code contains constructs.
             (false, _) => self.construct.replace(SENTINEL, ""),
         }
     }
 
-    /// The construct for those who compare, who want one spelling in each language: `!$omp parallel`.
+    /// The construct in the same spelling for all languages, for comparisons: `!$omp parallel`.
     pub fn construct_with_sentinel(&self) -> String {
         let sentinel = if self.is_directive { SENTINEL } else { "" };
         format!("{sentinel}{}", self.construct)
     }
 
-    /// The place's key in JSON of other tools, which has the sentinel in every language: `!$omp parallel @stencil.c:35`.
+    /// The place's key in other tools' JSON, which has the sentinel in all languages: `!$omp parallel @stencil.c:35`.
     pub(crate) fn key_with_sentinel(&self) -> String {
         let sentinel = if self.is_directive && !self.is_fortran() { SENTINEL } else { "" };
         format!("{sentinel}{}", self.long())
     }
 
-    /// Whether the file's extension is one of Fortran's.
+    /// Whether the file has a Fortran extension.
     fn is_fortran(&self) -> bool {
         let extension = self.file.as_deref().and_then(|file| Path::new(file).extension()?.to_str());
         let extension = extension.map(str::to_ascii_lowercase);
         extension.is_some_and(|extension| FORTRAN.contains(&&*extension))
     }
 
-    /// `stencil.c:35`, `near stencil.c:35`; where the construct's own line is not known otherwise, as [`Place::long`].
+    /// `stencil.c:35` or `near stencil.c:35`; otherwise, without an own line, the same as [`Place::long`].
     pub fn short(&self) -> String {
         self.source().or_else(|| self.near()).unwrap_or_else(|| self.long())
     }
@@ -255,7 +256,7 @@ impl Place {
         self.near().unwrap_or_else(|| format!("at {}", self.short()))
     }
 
-    /// `near stencil.c:35`, where that is all that is known of the line.
+    /// `near stencil.c:35`, if the position is only near this line.
     pub(crate) fn near(&self) -> Option<String> {
         let line = self.line_name().filter(|_| self.position == Some(Position::Near));
         line.map(|line| format!("near {line}"))
@@ -275,7 +276,7 @@ impl Place {
         }
     }
 
-    /// As [`Place::key_with_sentinel`], without the function where no line is known.
+    /// The same as [`Place::key_with_sentinel`], but without the function if no line is known.
     fn without_function(&self) -> String {
         match self.line_name() {
             Some(_) => self.key_with_sentinel(),
@@ -283,7 +284,7 @@ impl Place {
         }
     }
 
-    /// The file without its folders, and the line; `None` where that is not the construct's own line.
+    /// The file without its directories, and the line; `None` if the line is not the construct's own.
     pub(crate) fn source(&self) -> Option<String> {
         let is_own = !matches!(self.position, Some(Position::Inside | Position::Near));
         self.line_name().filter(|_| is_own)
@@ -299,18 +300,18 @@ impl Place {
         })
     }
 
-    /// From here on, its file has the name for people that it has among these.
+    /// Sets the file's name as shown to users to its name among `names`.
     pub(crate) fn name_file(&mut self, names: &FileNames) {
         let file = self.file.as_deref();
         self.file_name = file.map(|file| names.name(file).to_owned());
     }
 
-    /// The names of the files of these places.
+    /// The names of these places' files as shown to users.
     pub(crate) fn file_names<'p>(places: impl IntoIterator<Item = &'p Place>) -> FileNames {
         FileNames::of(places.into_iter().filter_map(|place| place.file.as_deref()))
     }
 
-    /// What it is. Directives come first.
+    /// The key for comparisons. Directives come first.
     fn key(&self) -> Key<'_> {
         (
             !self.is_directive,

@@ -1,7 +1,7 @@
 //! Places of a process, by number.
 
-/// Where something is: a region's number, or from [`SERIAL`] on serial code.
+/// A place's number: a region's number, or from [`SERIAL`] on, serial code.
 pub(crate) type PlaceId = u32;
 
-/// Places from here on are serial code: `Sums::serial_places`.
+/// Numbers from here on are serial code: `Sums::serial_places`.
 pub(crate) const SERIAL: PlaceId = 1 << 31;

@@ -1,4 +1,4 @@
-//! A process in numbers.
+//! The statistics of a process.
 
 use omptrace_timeline::model::{Ns, Process};
 use omptrace_trace_format::Ending;
@@ -70,12 +70,17 @@ pub struct ProcessStats {
     pub unknown: Vec<String>,
 }
 
+/// The program in the name of a process, which also has the rank, if there is one, and the process id.
+pub fn program_of(name: &str, pid: u32, rank: Option<u32>) -> &str {
+    let name = name.strip_suffix(&format!(" ({pid})")).unwrap_or(name);
+    let rank = rank.map(|rank| format!("rank {rank}: "));
+    rank.and_then(|rank| name.strip_prefix(&rank)).unwrap_or(name)
+}
+
 impl ProcessStats {
     /// The program's name: [`ProcessStats::name`] without rank and process id.
     pub fn program(&self) -> &str {
-        let name = self.name.strip_suffix(&format!(" ({})", self.pid)).unwrap_or(&self.name);
-        let rank = self.rank.map(|rank| format!("rank {rank}: "));
-        rank.and_then(|rank| name.strip_prefix(&rank)).unwrap_or(name)
+        program_of(&self.name, self.pid, self.rank)
     }
 
     /// Whether the process was killed, or did not finish.
@@ -86,7 +91,7 @@ impl ProcessStats {
     pub(crate) fn of(process: &Process, begin: Ns, end: Ns, threads: u32, main: Option<&Account>) -> Self {
         let lifetime = process.lifetime;
         let before = |started: Ns| lifetime.traced_from.abs_diff(started);
-        // Regions may have been overwritten.
+        // If events were overwritten, regions may be missing.
         let serial = main.filter(|_| !process.is_overwritten);
         let serial = serial.map(Account::serial);
         ProcessStats {

@@ -1,4 +1,4 @@
-//! Regions of a timeline: their kinds, places and names.
+//! The regions of a timeline: their kinds, places and names.
 
 use omptrace_timeline::model::{Construct, Region, split_place};
 
@@ -8,15 +8,15 @@ use crate::model::place_id::PlaceId;
 use crate::passes::segments::{RegionKey, region_numbers};
 use crate::states::region_kind::Kind;
 
-/// Regions as the answers need them.
+/// The regions, as the answers need them.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) constructs: Vec<Construct>,
     pub(crate) places: Vec<Place>,
-    /// Where each is, as its name has it: `jacobi.c:41`, `main+0x13c`.
+    /// The location of each region as text: `jacobi.c:41`, `main+0x13c`.
     pub(crate) spots: Vec<String>,
-    /// The functions of samples.
+    /// The sampled functions.
     pub(crate) functions: Vec<FunctionName>,
     keys: Vec<RegionKey>,
 }
@@ -31,7 +31,7 @@ impl Regions {
         self.spots.push(split_place(&region.name).1.to_owned());
     }
 
-    /// Adds those of a later segment. Gives the numbers that they have here; `None` where one is of another kind.
+    /// Adds the regions of a later segment. Returns the numbers that they get here; `None` if a region's kind differs.
     pub(crate) fn append(&mut self, more: Regions) -> Option<Vec<PlaceId>> {
         let numbers = region_numbers(self.keys.iter().cloned(), more.keys.iter().cloned());
         let places = more.places.into_iter().zip(more.spots);
@@ -39,7 +39,7 @@ impl Regions {
         let regions = more.keys.into_iter().zip(places).zip(kinds);
         for (number, ((key, (place, spot)), (kind, construct))) in numbers.iter().zip(regions) {
             match self.kinds.get(*number) {
-                // A region has the construct that was seen first.
+                // A region keeps the construct with which it was defined first.
                 Some(own) if *own != kind => return None,
                 Some(_) => {}
                 None => {

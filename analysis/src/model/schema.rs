@@ -1,4 +1,4 @@
-//! `docs/stats.md` has the fields of the JSON, and no others.
+//! Tests that `docs/stats.md` documents the fields of the JSON, and no others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ use crate::model::stats::{
 use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::{Outlier, Ranks};
 
-/// Numbers in which each list has an element, and each field that may be left out is there.
+/// Statistics in which each list has an element, and all optional fields are present.
 fn sample() -> Stats {
     let place = || {
         let mut place = Place::default();
@@ -160,7 +160,7 @@ fn sample() -> Stats {
 /// The paths of all fields.
 fn paths(value: &Value, path: &str, paths_of: &mut BTreeSet<String>) {
     match value {
-        // A table of its own has the causes.
+        // The causes have a table of their own.
         Value::Object(fields) if fields.contains_key("total_ns") && path.ends_with("accounting") => {}
         Value::Object(fields) => {
             for (name, field) in fields {

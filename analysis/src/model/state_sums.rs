@@ -1,4 +1,4 @@
-//! The times of a process's threads, in sums by place.
+//! The times of a process's threads, as sums by place.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use crate::model::within::Within;
 use crate::model::worst_instances::{Instance, Instances};
 use crate::states::concurrency::Between;
 
-/// Sums of an outermost region's visits.
+/// Sums over the visits of an outermost region.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RegionSums {
     pub(crate) visits: u64,
     pub(crate) duration: u64,
     pub(crate) accounting: Accounting,
     pub(crate) path: u64,
-    /// By thread.
+    /// Useful time by thread.
     pub(crate) useful: Dense<u64>,
     pub(crate) max_team: u32,
-    /// The threads of the process that were busy at the busiest time of regions inside; 0 where there were none.
+    /// The peak number of busy threads of the process while nested regions were open; 0 if there were none.
     pub(crate) busiest_inside: u32,
-    /// Explicit tasks created in it.
+    /// Explicit tasks created in the region.
     pub(crate) tasks: u64,
     pub(crate) creation_times: CreationTimes,
 }
@@ -39,11 +39,11 @@ pub(crate) struct RegionSums {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UsefulSums {
     pub(crate) ns: u64,
-    /// Where that was, and what was lost at the place.
+    /// The outermost region around the place, for useful time and for losses.
     pub(crate) within: Within<PlaceId>,
 }
 
-/// Sums of a mutex's critical sections at one place.
+/// Sums over the holds of a mutex at one place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HoldSums {
     pub(crate) count: u64,
@@ -51,27 +51,28 @@ pub(crate) struct HoldSums {
     pub(crate) held_ns: u64,
 }
 
-/// A wait for a mutex that another thread had: locations are threads.
+/// A wait for a mutex that another thread held. Threads are given as locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Block {
     pub(crate) cause: Cause,
-    /// `None` where that is not known, and of what is summed up.
+    /// `None` if unknown, or if several mutexes were summed up.
     pub(crate) lock: Option<LockId>,
-    /// The thread that has it, or had it last, and from where; `None` where that was not seen.
+    /// The thread that holds the mutex or held it last, and the place where it acquired the mutex; `None` if that was
+    /// not observed.
     pub(crate) holder: Option<(usize, PlaceId)>,
     pub(crate) waiter: (usize, PlaceId),
 }
 
-/// Sums of the explicit tasks created at one place.
+/// Sums over the explicit tasks created at one place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskSums {
     pub(crate) created: u64,
     pub(crate) levels: TaskLevels,
-    /// Those that had to wait for others.
+    /// Tasks that had to wait for other tasks.
     pub(crate) dependent: u64,
 }
 
-/// Sums of the target constructs and operations on data at one place.
+/// Sums over the target constructs and data operations at one place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TargetSums {
     pub(crate) kernels: u64,
@@ -81,20 +82,20 @@ pub(crate) struct TargetSums {
     pub(crate) bytes: u64,
 }
 
-/// Sums of the waits at one place for what is not OpenMP's.
+/// Sums over the external waits (outside of OpenMP) at one place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ExternalSums {
     pub(crate) waits: u64,
-    /// The address or number of what is waited for; 0 where it has none.
+    /// The address or number of the object that is waited for; 0 if it has none.
     pub(crate) object: Within<u64>,
 }
 
-/// A function's own processor time.
+/// A function's own CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SerialTimes {
-    /// While no parallel region was open.
+    /// The part while no parallel region was open.
     pub(crate) serial_ns: u64,
-    /// At other times.
+    /// The part at other times.
     pub(crate) other_ns: u64,
 }
 
@@ -104,7 +105,7 @@ impl SerialTimes {
     }
 }
 
-/// The sum of weights of who caused waits, in parts of nanoseconds: in whatever order they are added, it is the same.
+/// A sum of blame weights. It is a fixed-point number, so that the sum does not depend on the order of addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weight(u128);
 
@@ -115,42 +116,43 @@ impl Weight {
         self.0 += u128::from((ns * Weight::PARTS + 0.5) as u64);
     }
 
-    /// Nanoseconds.
+    /// The weight in nanoseconds.
     pub(crate) fn ns(self) -> f64 {
         self.0 as f64 / Weight::PARTS
     }
 }
 
-/// Sums of regions inside others.
+/// Sums over nested regions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NestedSums {
-    /// The threads of the process that were busy at the busiest time.
+    /// The peak number of busy threads of the process.
     pub(crate) threads: u32,
     pub(crate) barriers_ns: u64,
 }
 
-/// The times of a process's threads, in sums.
+/// The sums over a process's threads.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) accounting: Accounting,
     pub(crate) regions: ByPlace<RegionSums>,
-    /// Weights of who caused waits.
+    /// Blame weights, by cause and place of the thread that others waited for.
     pub(crate) blame: ByCause<Weight>,
-    /// The same by function, as far as who caused them was sampled. Of [`Cause::NarrowTeam`], processor time in the region.
+    /// The same by function, as far as the blamed threads were sampled. For [`Cause::NarrowTeam`], CPU time in the
+    /// region.
     pub(crate) functions: BTreeMap<(Cause, PlaceId), BTreeMap<FunctionNumber, f64>>,
-    /// Processor time in serial code.
+    /// CPU time in serial code.
     pub(crate) serial_functions: BTreeMap<Between, ByFunction>,
-    /// Processor time of each function itself.
+    /// CPU time of each function without its callees.
     pub(crate) serial_times: BTreeMap<FunctionNumber, SerialTimes>,
-    /// Processor time of flushes and lock tests, by the function that makes them.
+    /// CPU time of flushes and lock tests, by calling function.
     pub(crate) spins: BTreeMap<(FunctionNumber, RuntimeActivity), u64>,
-    /// A sample was taken.
+    /// At least one sample was taken.
     pub(crate) has_samples: bool,
-    /// The instances that caused most, as in `blame`, or else lost most.
+    /// The instances with the largest blame, or for causes without blame, with the largest loss.
     pub(crate) instances: ByCause<Instances>,
-    /// Loss by the place of the thread that lost it.
+    /// Lost time, by the place of the thread that lost it.
     pub(crate) lost_at: ByCause<u64>,
-    /// The part of it that nobody else caused.
+    /// The part of `lost_at` that no other thread caused.
     pub(crate) uncaused_at: ByCause<u64>,
     pub(crate) useful_at: ByPlace<UsefulSums>,
     pub(crate) holds: ByCause<HoldSums>,
@@ -160,18 +162,18 @@ pub(crate) struct Sums {
     pub(crate) targets: BTreeMap<PlaceId, TargetSums>,
     pub(crate) external: BTreeMap<PlaceId, ExternalSums>,
     pub(crate) nested: BTreeMap<PlaceId, NestedSums>,
-    /// Chunks of loops.
+    /// Number of loop chunks.
     pub(crate) chunks: ByPlace<u64>,
-    /// Places in regions that were opened in a single or masked region of a team, and that team's threads.
+    /// Places in regions that were opened in a `single` or `masked` region of a team, and the size of that team.
     pub(crate) in_single: BTreeMap<PlaceId, u32>,
-    /// Arrivals at barriers, and those with next to no work since the barrier before.
+    /// Arrivals at barriers, and the number of those with almost no work since the previous barrier.
     pub(crate) arrivals: ByPlace<(u64, u64)>,
-    /// The threads that a region's `num_threads` or the environment asked for, at least.
+    /// By region, the smallest number of threads requested by `num_threads` or the environment.
     pub(crate) requested: BTreeMap<PlaceId, u32>,
-    /// Waits for tasks.
+    /// Number of waits for tasks.
     pub(crate) taskwaits: u64,
     pub(crate) visits: ByPlace<u64>,
-    /// Serial places, by number from [`SERIAL`] on.
+    /// Places of serial code, by number from [`SERIAL`] on.
     pub(crate) serial_places: Vec<Between>,
     serial_numbers: FastMap<Between, PlaceId>,
 }
@@ -190,11 +192,11 @@ impl RegionSums {
     }
 }
 
-/// Pairs of threads that are kept apart by lock. Of further ones, what each waited is known.
+/// Number of pairs of threads that are kept apart by lock. For further pairs, only the waiting thread is kept.
 const MAX_BLOCKS: usize = 1 << 16;
 
 impl Sums {
-    /// A thread waited for a mutex.
+    /// Adds a wait for a mutex.
     pub(crate) fn block(&mut self, block: Block, ns: u64) {
         let is_full = self.blocked.len() >= MAX_BLOCKS;
         if let Some(sum) = self.blocked.get_mut(&block) {
@@ -207,13 +209,13 @@ impl Sums {
         }
     }
 
-    /// Whether more pairs of threads waited for each other than are kept apart.
+    /// Whether the limit of pairs is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.blocked.len() >= MAX_BLOCKS
     }
 
-    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here. Gives the same of all
-    /// places.
+    /// Adds the sums of a later segment, except for samples and devices. `known` maps its regions to regions here.
+    /// Returns the same mapping for all places.
     pub(crate) fn append<'k>(
         &mut self,
         more: Sums,

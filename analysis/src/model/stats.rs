@@ -1,13 +1,13 @@
-//! A timeline in numbers: where the parallel time went, per construct, thread and process.
+//! A timeline in numbers: time per construct, thread and process.
 //!
 //! ```text
 //! timeline --> Collector (a Sink) --> Stats --> table, JSON
 //! ```
 //!
-//! Times of constructs are of threads: what two threads spend side by side counts twice. A thread *waits* at barriers, for
-//! tasks, for locks, and for the runtime to wake it up. Of the rest of its time in a parallel region it *works*. Outside of
-//! parallel regions it runs the program's *serial* part, or is *idle*. At each moment it does one of these, so that they add
-//! up, to the nanosecond, to the time that its process lived.
+//! Times of constructs are thread times: if two threads execute a construct at the same time, both durations count. A
+//! thread *waits* at barriers, for tasks, for locks, and for the runtime to wake it up. For the rest of its time in a
+//! parallel region, it *works*. Outside of parallel regions, it runs the program's *serial* part, or is *idle*. At each
+//! moment a thread does exactly one of these, so the times add up, to the nanosecond, to the lifetime of its process.
 
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
@@ -31,26 +31,29 @@ use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::Ranks;
 use crate::summary::static_str::{self, Word};
 
-/// Numbers of one timeline, made of one or more traces.
+/// The statistics of one timeline, which consists of one or more traces.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stats {
-    /// Where the threads' time went, and why.
+    /// What the threads' time was spent on, and why.
     #[serde(flatten)]
     pub answers: Answers,
     /// The part of the run that was analysed; `None` if the whole run was analysed.
     pub analysed: Option<Analysed>,
-    /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
+    /// The user's phases, each analysed separately, longest first; also the time with recording on, if recording was
+    /// switched.
     pub phases: Vec<PhaseStats>,
-    /// The tree of the ranges that the program named by NVTX, ITT, Kokkos Tools, OpenACC or rocTX: each before those inside, the longest first.
+    /// The tree of the ranges that the program named by NVTX, ITT, Kokkos Tools, OpenACC or rocTX: each range is
+    /// followed by its inner ranges, longest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<RangeStats>,
-    /// The time steps; `None` where no range repeats.
+    /// The time steps; `None` if no range repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Steps>,
-    /// The efficiency of the job's processes, and of the threads in them; left out unless there are traces of all MPI ranks.
+    /// The efficiency of the job's processes, and of the threads in each process; left out unless there are traces of
+    /// all MPI ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_efficiency: Option<MpiEfficiency>,
-    /// The MPI ranks beside each other; `None` where there are no two.
+    /// The comparison of MPI ranks; `None` if there are fewer than two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.
     pub processes: Vec<ProcessStats>,
@@ -89,18 +92,18 @@ pub struct Analysed {
     pub window_end_ns: Option<i64>,
     /// The selected phase; `None` if none was selected.
     pub phase: Option<String>,
-    /// The first of the selected time steps; `None` where none were selected, as for the next.
+    /// The first of the selected time steps. This field and the next are `None` if none were selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_step: Option<u64>,
-    /// The last of them.
+    /// The last of the selected time steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_step: Option<u64>,
-    /// The threads, as the user named them; all where there are none.
+    /// The selected threads, as the user named them; empty if all threads were analysed.
     pub threads: Vec<String>,
 }
 
 impl Stats {
-    /// Whether there would be findings, if anything were found: they are about whole teams, so not where threads are selected.
+    /// Whether findings are computed: they concern whole teams, so not if threads are selected.
     pub fn looks_for_findings(&self) -> bool {
         self.analysed.as_ref().is_none_or(|analysed| analysed.threads.is_empty())
     }
@@ -133,7 +136,7 @@ pub(crate) struct Seen {
     pub(crate) parts_of_tasks: bool,
 }
 
-/// The numbers, in words, that cannot be known of a process whose runtime reports no more than this.
+/// The numbers, in words, that are unknown for a process whose runtime reports only this.
 pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> {
     let rows = [
         (
@@ -183,9 +186,9 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     rows.into_iter().filter_map(applies)
 }
 
-/// Counts and times of what happens more than once.
+/// Number and durations of repeated executions.
 ///
-/// In JSON, only the total is known of what [has no whole](Times::is_of_parts).
+/// In JSON, only the total is known if the numbers are [about parts](Times::is_of_parts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// How often it was executed. An execution that was interrupted counts once.
@@ -217,7 +220,7 @@ impl Serialize for Times {
 }
 
 impl Times {
-    /// One that took this long.
+    /// Adds an execution that took this long.
     pub(crate) fn add(&mut self, ns: u64) {
         let is_first = self.count == 0;
         self.add_part(ns, true);
@@ -225,13 +228,13 @@ impl Times {
         self.mean_ns = self.total_ns / self.count;
     }
 
-    /// A part, of one that is new or of one that was counted.
+    /// Adds a part of an execution. `is_new`: the first part that is counted.
     pub(crate) fn add_part(&mut self, ns: u64, is_new: bool) {
         self.count += u64::from(is_new);
         add(&mut self.total_ns, ns);
     }
 
-    /// One whose parts took this long together.
+    /// Adds an execution whose parts were counted, and took this long together.
     pub(crate) fn add_whole(&mut self, ns: u64, is_first: bool) {
         self.min_ns = match is_first {
             true => ns,
@@ -241,7 +244,7 @@ impl Times {
     }
 }
 
-/// The mark of constructs whose time is mostly the tracer's.
+/// Marks constructs whose time is mostly the tracer's.
 pub(crate) const NEAR_EVENT_COST: &str = "~";
 
 /// The numbers of a construct at a location in the program.
@@ -428,10 +431,11 @@ pub struct ThreadStats {
 }
 
 impl ThreadStats {
-    /// Takes the times over from `account`, as far as the runtime reports what they are made of.
+    /// Sets the times from `account`, as far as the runtime reports the events that they are derived from.
     pub(crate) fn set(&mut self, account: &Account, reports: &Reports, role: ThreadRole) {
         let known = |ns: u64, is_reported: bool| (is_reported || ns > 0).then_some(ns);
-        // Of a thread that is always the program's, being in a region shows; of others, being a member.
+        // For the main and initial threads, being in a region is enough; for other threads, membership must be
+        // reported.
         let has_place = account.unknown == 0 && (reports.members || reports.idle)
             || matches!(role, ThreadRole::Main | ThreadRole::Initial);
         self.working_ns = has_place.then_some(account.working);

@@ -1,9 +1,9 @@
-//! Sums of nanoseconds. Where the times of a trace make no sense, a sum stays at the most that it can be. It does
-//! not begin again at 0.
+//! Saturating sums of nanoseconds: if a trace contains invalid times, a sum stays at its maximum instead of wrapping
+//! around.
 
 /// A sum.
 pub(crate) trait Sum {
-    /// Adds to it.
+    /// Adds `more`.
     fn grow_by(&mut self, more: Self);
 }
 
@@ -13,12 +13,12 @@ impl Sum for u64 {
     }
 }
 
-/// The sum of all.
+/// The sum of all values.
 pub(crate) fn sum(all: impl IntoIterator<Item = u64>) -> u64 {
     all.into_iter().fold(0, u64::saturating_add)
 }
 
-/// Adds `ns` to `sum`, which stays the greatest number where times are nonsense.
+/// Adds `ns` to `sum`, saturating if times are invalid.
 pub(crate) fn add(sum: &mut u64, ns: u64) {
     *sum = sum.saturating_add(ns);
 }

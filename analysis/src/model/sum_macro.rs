@@ -1,6 +1,7 @@
-//! Numbers that are sums: a row for each says what it is called and means, and what of an observation it adds.
+//! Structures of sums, declared row by row: each row gives the name and meaning of a sum, and what an observation adds
+//! to it.
 //!
-//! The structure, its JSON and how it merges are made of the rows. A test compares docs/stats.md with them.
+//! The structure, its JSON and its merging are generated from the rows. A test compares docs/stats.md with them.
 
 /// Turns rows into a structure of sums.
 ///
@@ -10,7 +11,7 @@
 /// }
 /// ```
 ///
-/// The fields behind `then` are made of the sums when these are complete.
+/// The fields after `then` are computed from the sums when these are complete.
 macro_rules! sums {
     (
         $(#[$meta:meta])*
@@ -29,25 +30,25 @@ macro_rules! sums {
         }
 
         impl $name {
-            /// Name in JSON and meaning of each.
+            /// The name in JSON and the meaning of each sum.
             #[cfg(test)]
             pub(crate) const ROWS: &'static [(&'static str, &'static str)] = &[
                 $(($json, $meaning),)*
                 $((stringify!($made_field), $made),)*
             ];
 
-            /// Adds what was seen.
+            /// Adds an observation.
             pub(crate) fn add(&mut self, seen: &$seen) {
                 $(add(&mut self.$field, { let $of = seen; $value });)*
             }
 
-            /// The sums of both: associative and commutative.
+            /// The sums of both; associative and commutative.
             pub(crate) fn and(mut self, other: $name) -> $name {
                 $(add(&mut self.$field, other.$field);)*
                 self
             }
 
-            /// The sums are complete.
+            /// Computes the derived fields from the sums.
             pub(crate) fn complete(&mut self) {
                 $(self.$made_field = { let $sums = &*self; $made_value };)*
             }

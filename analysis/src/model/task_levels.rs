@@ -1,23 +1,23 @@
-//! How deep explicit tasks are nested.
+//! Nesting depth of explicit tasks.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::counts::Counts;
 
-/// Deeper tasks count with the deepest of these.
+/// Deeper tasks are counted on this level.
 pub(crate) const MAX_LEVEL: u8 = 63;
 
-/// How many explicit tasks there are on each level: those that implicit tasks create are on the first.
+/// Number of explicit tasks per level. Tasks created by implicit tasks are on the first level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskLevels(Counts);
 
 impl TaskLevels {
-    /// A task on this level, from 1 on.
+    /// Adds a task on this level, counted from 1.
     pub(crate) fn add(&mut self, level: u8) {
         self.0.add(usize::from(level.clamp(1, MAX_LEVEL)) - 1, 1);
     }
 
-    /// Adds those of another: associative and commutative.
+    /// Adds other levels; associative and commutative.
     pub(crate) fn merge(&mut self, other: &TaskLevels) {
         self.0.merge(&other.0);
     }
@@ -27,7 +27,7 @@ impl TaskLevels {
         self.0.0.iter().filter(|count| **count > 0).count() > 1
     }
 
-    /// The first level that has so many tasks, and the tasks down to there.
+    /// The first level with at least `enough` tasks, and the number of tasks on all levels down to it.
     pub(crate) fn first_with(&self, enough: u64) -> Option<(u64, u64)> {
         let mut above = 0;
         self.0.0.iter().zip(1..).find_map(|(count, level)| {

@@ -1,8 +1,9 @@
-//! Which outermost region a place is in.
+//! The outermost region that contains a place.
 
 use serde::{Deserialize, Serialize};
 
-/// The outermost regions that a place was in: code outside of regions is in none, a function of a library may be in several.
+/// The outermost regions in which a place was executed: none for serial code, several for a library function that is
+/// called from several regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Within<T> {
     #[default]
@@ -12,7 +13,7 @@ pub(crate) enum Within<T> {
 }
 
 impl<T: PartialEq> Within<T> {
-    /// Takes up those that it was in elsewhere: associative and commutative.
+    /// Adds the regions of another execution; associative and commutative.
     #[inline]
     pub(crate) fn merge(&mut self, other: Within<T>) {
         match (&*self, other) {

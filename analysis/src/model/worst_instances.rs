@@ -1,23 +1,23 @@
-//! The few instances that matter most of something that happens often.
+//! The few instances that matter most of a repeated loss.
 
 use omptrace_timeline::model::Ns;
 
-/// Instances that are kept.
+/// Number of instances that are kept.
 pub(crate) const MAX_INSTANCES: usize = 3;
 
-/// Something that happened on a thread.
+/// An interval in which a thread lost time or made others lose it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Instance {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     /// The thread's location.
     pub(crate) location: usize,
-    /// How much it counts.
+    /// Nanoseconds that the thread lost, or made other threads lose.
     pub(crate) weight: f64,
 }
 
 impl Instance {
-    /// Whether it counts more than `other`. Of two that count as much, the one that began first does.
+    /// Whether this instance ranks higher than `other`. If both weigh the same, the earlier one does.
     fn is_before(&self, other: &Instance) -> bool {
         let order = other.weight.total_cmp(&self.weight);
         let order = order.then((self.begin, self.location).cmp(&(other.begin, other.location)));
@@ -25,17 +25,17 @@ impl Instance {
     }
 }
 
-/// The instances that matter most: the same ones, whatever other instances there were before.
+/// The instances with the largest weights. The result does not depend on the instances that were dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Instances {
-    /// What counts most first.
+    /// The heaviest first.
     kept: [Option<Instance>; MAX_INSTANCES],
-    /// By location, the newest, which may go on.
+    /// By location, the latest instance, which may continue.
     newest: Vec<Option<Instance>>,
 }
 
 impl Instances {
-    /// Takes in an instance; one that goes on where the last one on its thread ended is the same.
+    /// Adds an instance. If it starts where the thread's last one ended, it extends that one.
     pub(crate) fn add(&mut self, new: Instance) {
         if new.location >= self.newest.len() {
             self.newest.resize(new.location + 1, None);
@@ -53,12 +53,12 @@ impl Instances {
         }
     }
 
-    /// Takes in an instance that goes on nowhere.
+    /// Adds an instance that nothing continues.
     pub(crate) fn add_alone(&mut self, new: Instance) {
         keep(&mut self.kept, new);
     }
 
-    /// Takes in those of a later time.
+    /// Adds the instances of a later segment.
     pub(crate) fn append(&mut self, more: &Instances) {
         for instance in more.iter() {
             self.add_alone(instance);

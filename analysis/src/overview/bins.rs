@@ -1,14 +1,15 @@
-//! Sums over time, in bins that grow wider as time passes.
+//! Sums over time in bins, which become wider as time passes.
 //!
-//! Bins are powers of two wide and begin at multiples of their width, so that two of them make one of twice the width, exactly.
+//! The width of a bin is a power of two, and a bin starts at a multiple of its width. So two adjacent bins merge
+//! exactly into one of twice the width.
 
 use std::collections::VecDeque;
 
 use omptrace_timeline::model::Ns;
 
-/// Bins of a row at most, where there are few rows.
+/// Maximum number of bins in a row, if there are few rows.
 pub(crate) const MAX_BINS: usize = 4096;
-/// The narrowest bin, as a power of two: about a microsecond.
+/// Width of the narrowest bin, as a power of two in nanoseconds: about a microsecond.
 pub(crate) const MIN_WIDTH: u32 = 10;
 
 /// Values that can be added up.
@@ -25,9 +26,9 @@ impl Merge for u64 {
 /// Sums over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins<T> {
-    /// Their width is two to the power of this.
+    /// The width of a bin is `2^width` nanoseconds.
     pub(crate) width: u32,
-    /// The number of the first: it begins at this many widths.
+    /// The number of the first bin, which starts at `first` times the width.
     pub(crate) first: i64,
     pub(crate) cells: VecDeque<T>,
 }
@@ -39,7 +40,7 @@ impl<T> Default for Bins<T> {
 }
 
 impl<T: Merge> Bins<T> {
-    /// Makes bins twice as wide.
+    /// Doubles the width of the bins.
     pub(crate) fn widen(&mut self) {
         let first = self.first.div_euclid(2);
         let mut wider: VecDeque<T> = VecDeque::new();
@@ -67,7 +68,7 @@ impl<T: Merge> Bins<T> {
         }
     }
 
-    /// Makes room for the time from `begin` to `end`, in `max` bins.
+    /// Extends the bins so that they cover `begin` to `end`, widening them if there would be more than `max`.
     pub(crate) fn cover(&mut self, begin: Ns, end: Ns, max: usize) {
         loop {
             let (low, high) = (begin >> self.width, end >> self.width);
@@ -94,7 +95,7 @@ impl<T: Merge> Bins<T> {
         }
     }
 
-    /// Adds the time from `begin` to `end`; `add` adds a part to a bin.
+    /// Adds the time from `begin` to `end`: `add` adds the part that lies in a bin to that bin.
     pub(crate) fn fill(&mut self, begin: Ns, end: Ns, max: usize, add: impl Fn(&mut T, u64)) {
         if begin >= end {
             return;
@@ -113,13 +114,13 @@ impl<T: Merge> Bins<T> {
         }
     }
 
-    /// The bin of this number; `None` where there is none.
+    /// The bin with this number, if it exists.
     pub(crate) fn get(&self, number: i64) -> Option<&T> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.cells.get(index)
     }
 
-    /// The bin of a time.
+    /// The bin that contains `time`.
     pub(crate) fn at(&mut self, time: Ns, max: usize) -> &mut T {
         self.cover(time, time, max);
         let number = time >> self.width;
@@ -127,7 +128,7 @@ impl<T: Merge> Bins<T> {
     }
 }
 
-/// Adds `other` to `bins`, in `max` bins at most.
+/// Adds `other` to `bins`, with at most `max` bins.
 pub(crate) fn merge_bins<T: Merge>(bins: &mut Bins<T>, other: &mut Bins<T>, max: usize) {
     if other.cells.is_empty() {
         return;
@@ -178,7 +179,7 @@ mod tests {
         }
         assert!(row.cells.len() <= 16 && row.cells.len() > 8, "{row:?}");
         assert_eq!(row.cells.iter().sum::<u64>(), 70_000);
-        // Nonsense.
+        // An invalid time.
         *row.at(Ns::MIN, 16) += 1;
         *row.at(Ns::MAX, 16) += 1;
         assert!(row.cells.len() <= 16, "{row:?}");

@@ -1,5 +1,5 @@
-//! Devices and counters over time, on average in each bin. How many kernels ran at once; the values of the timeline's counters, such
-//! as the memory in use on a device.
+//! Levels over time, as the mean in each bin: the number of kernels that run at once, and the values of the timeline's
+//! counters, such as the memory in use on a device.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use omptrace_timeline::model::{
 
 use super::bins::{Bins, MAX_BINS, Merge};
 
-/// Levels that a picture has.
+/// Maximum number of levels in an overview.
 const MAX_LEVELS: usize = 32;
 
-/// Sums are of whole numbers, so that their order does not matter: values have this many bits behind the point.
+/// Values are converted to integers with this many fractional bits, so that sums do not depend on the order of
+/// addition.
 const FRACTION_BITS: u32 = 20;
 
-/// Value times nanoseconds, in a bin.
+/// The integral of a level over a bin, in nanoseconds times its fixed-point value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Area(i128);
 
@@ -25,13 +26,13 @@ impl Merge for Area {
     }
 }
 
-/// A level, while it is gathered.
+/// A level that is being collected.
 #[derive(Clone, Debug)]
 struct Gathered {
     name: String,
     unit: &'static str,
     bins: Bins<Area>,
-    /// The value since when, of a counter.
+    /// For a counter: its current value, and since when.
     last: Option<(Ns, CountValue)>,
 }
 
@@ -48,7 +49,7 @@ impl Gathered {
         }
     }
 
-    /// The value of the counter from `time` on; `None` where the process has ended.
+    /// Sets the value of the counter from `time` on; `None` when the process has ended.
     fn count(&mut self, time: Ns, value: Option<CountValue>) {
         if let Some((since, before)) = self.last {
             self.add((since, time), before);
@@ -57,19 +58,19 @@ impl Gathered {
     }
 }
 
-/// Gathers the levels of one process.
+/// Collects the levels of one process.
 #[derive(Debug, Default)]
 pub(crate) struct LevelCollector {
     process: String,
     levels: Vec<Gathered>,
     counters: BTreeMap<CounterId, usize>,
-    /// The level of the kernels of each queue's device.
+    /// By location of a queue: the level for the kernels of its device.
     queues: BTreeMap<LocationId, usize>,
     kernels: BTreeMap<(i32, bool), usize>,
 }
 
 impl LevelCollector {
-    /// The levels without those that were always 0.
+    /// The levels, except those that were always 0.
     pub(crate) fn levels(self) -> Levels {
         let levels = self.levels.into_iter();
         let levels = levels.filter(|level| !level.bins.cells.is_empty());
@@ -129,18 +130,18 @@ impl Sink for LevelCollector {
     }
 }
 
-/// The levels of some processes.
+/// The levels of some processes, with the names of these.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels(Vec<(String, Gathered)>);
 
 impl Levels {
-    /// Adds those of another process.
+    /// Adds the levels of another process.
     pub(crate) fn extend(&mut self, other: Levels) {
         self.0.extend(other.0);
         self.0.truncate(MAX_LEVELS);
     }
 
-    /// The means in `count` bins of two to the power of `width` nanoseconds, from the bin `first` on.
+    /// The means in `count` bins of width `2^width` nanoseconds, from bin number `first` on.
     pub(crate) fn draw(self, width: u32, first: i64, count: usize) -> Vec<Level> {
         let levels = self.0.into_iter();
         levels
@@ -159,20 +160,20 @@ impl Levels {
             .collect()
     }
 
-    /// The widest bins, as a power of two.
+    /// The width of the widest bins, as a power of two.
     pub(crate) fn width(&self) -> Option<u32> {
         self.0.iter().map(|(_, level)| level.bins.width).max()
     }
 }
 
-/// A number over time.
+/// A level over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Level {
-    /// Its process.
+    /// The name of its process.
     pub process: String,
-    /// Its name, behind the unit, as in `in use on device 0`.
+    /// The name, to be read after the unit, as in `in use on device 0`.
     pub name: String,
-    /// The things that it counts, as in `bytes`.
+    /// The unit, such as `bytes`.
     pub unit: &'static str,
     /// The mean in each bin of the [`Overview`](super::Overview).
     pub means: Vec<f64>,

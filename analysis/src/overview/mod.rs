@@ -1,7 +1,7 @@
-//! The states of each thread over time: a picture of bounded size, however long the trace is.
+//! The states of each thread over time, in limited space regardless of the trace's length.
 //!
 //! ```text
-//! spans of threads --> Bins, of a row each; bins grow twice as wide where there are too many --> Overview
+//! spans of threads --> Bins, one set per row; if there are too many, bins double in width --> Overview
 //! kernels, counters --> the same (levels)
 //! ```
 
@@ -27,24 +27,24 @@ use bins::{Bins, MAX_BINS, MIN_WIDTH, Merge, merge_bins};
 pub use levels::Level;
 use levels::Levels;
 
-/// Cells of all rows together.
+/// Maximum number of cells in all rows together.
 const MAX_CELLS: usize = 1 << 17;
-/// Rows: beyond, threads share them.
+/// Maximum number of rows. If there are more threads, neighbouring threads share a row.
 const MAX_ROWS: usize = 512;
-/// Bins of a row at least.
+/// Minimum number of bins in a row.
 const MIN_BINS: usize = MAX_CELLS / MAX_ROWS;
-/// Bins in which visits of a region are counted.
+/// Maximum number of bins in which a region's visits are counted.
 const MAX_VISIT_BINS: usize = 256;
-/// Regions of which more is known than sums.
+/// Maximum number of regions with a [`RegionShape`].
 const MAX_REGIONS: usize = 256;
-/// Durations are counted by their power of two.
+/// Number of classes in which durations are counted, one per power of two.
 pub const DURATION_CLASSES: usize = 64;
 
 /// The sums of a row's threads in a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cell {
     accounting: Accounting,
-    /// The place with most of the time, where one has more than half; and by how much.
+    /// The majority place and its margin: if one place has more than half of the time, it is this one.
     most: (PlaceId, u64),
 }
 
@@ -76,54 +76,54 @@ struct Thread {
     pending: Option<(Ns, Ns)>,
 }
 
-/// An outermost region, besides its sums.
+/// An outermost region: its visits and their durations.
 #[derive(Clone, Debug, Default)]
 struct Region {
     visits: Bins<u64>,
     durations: Vec<u64>,
 }
 
-/// Gathers what an [`Overview`] shows of a process, while its threads are accounted for.
+/// Collects the [`Overview`] of a process while the states of its threads are computed.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     max_rows: usize,
     max_cells: usize,
     rows: Vec<Bins<Cell>>,
-    /// How many threads share a row.
+    /// The number of threads per row.
     per_row: usize,
     threads: Vec<Thread>,
     regions: BTreeMap<PlaceId, Region>,
     has_more_regions: bool,
 }
 
-/// The data of a process that an [`Overview`] shows.
+/// The part of an [`Overview`] that comes from one process.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     rows: Vec<Row>,
-    /// The names that cells have by number.
+    /// The names of places, to which cells refer by index.
     names: Vec<String>,
     regions: Vec<RegionShape>,
     has_more_regions: bool,
 }
 
-/// A thread, or neighbours.
+/// A thread, or neighbouring threads.
 #[derive(Debug)]
 struct Row {
     process: String,
     first: String,
     last: String,
-    /// When the processes ran, and how many of the threads each has.
+    /// The lifetimes of the processes, each with the number of its threads in this row.
     lives: Vec<((Ns, Ns), usize)>,
     bins: Bins<Cell>,
 }
 
-/// A row's share of what all rows may take.
+/// The number of bins per row that keeps all rows within `max_cells`.
 fn max_bins(max_cells: usize, rows: usize) -> usize {
     (max_cells / rows.max(1)).clamp(MIN_BINS, MAX_BINS)
 }
 
 impl Gathering {
-    /// The gathering of one process of this number.
+    /// The collector for one of `processes`, which share the limits.
     pub(crate) fn new(processes: usize) -> Gathering {
         let processes = processes.max(1);
         Gathering {
@@ -141,7 +141,7 @@ impl Gathering {
         max_bins(self.max_cells, self.rows.len())
     }
 
-    /// The next thread.
+    /// Adds the next thread.
     fn add_thread(&mut self, location: usize) {
         self.threads.push(Thread { location, pending: None });
         if self.threads.len().div_ceil(self.per_row) > self.max_rows {
@@ -158,7 +158,7 @@ impl Gathering {
         }
     }
 
-    /// Adds the state of a thread in these times.
+    /// Adds a state of a thread in these intervals.
     fn add(
         &mut self,
         index: usize,
@@ -179,7 +179,7 @@ impl Gathering {
         }
     }
 
-    /// A thread was in a barrier: what comes shows in which.
+    /// Adds time in a barrier. The next event shows which barrier it was.
     fn add_pending(&mut self, index: usize, (begin, end): (Ns, Ns), place: PlaceId) {
         let Some(thread) = self.threads.get_mut(index) else {
             return;
@@ -201,7 +201,7 @@ impl Gathering {
         }
     }
 
-    /// An outermost region took this time.
+    /// Adds a visit of an outermost region.
     fn add_visit(&mut self, region: PlaceId, (begin, end): (Ns, Ns)) {
         if !self.regions.contains_key(&region) && self.regions.len() >= MAX_REGIONS {
             self.has_more_regions = true;
@@ -214,7 +214,7 @@ impl Gathering {
         region.durations[class] += 1;
     }
 
-    /// The process has ended.
+    /// Completes the data when the process has ended.
     pub(crate) fn finish(
         self,
         process: &str,
@@ -304,7 +304,7 @@ impl StateObserver for Gathering {
     }
 }
 
-/// Neighbours become one.
+/// Merges pairs of neighbours.
 fn paired<T>(rows: Vec<T>, merge: impl Fn(&mut T, T)) -> Vec<T> {
     let mut pairs = Vec::new();
     let mut rows = rows.into_iter();
@@ -318,7 +318,7 @@ fn paired<T>(rows: Vec<T>, merge: impl Fn(&mut T, T)) -> Vec<T> {
 }
 
 impl Overview {
-    /// The picture of all processes, in the timeline's order. `useful`: useful time by place, the most first.
+    /// The overview of all processes, in the timeline's order. `useful`: useful time by place, largest first.
     pub(crate) fn of(processes: Vec<Gathered>, levels: Levels, useful: Vec<(Place, u64)>) -> Overview {
         let mut overview = Overview { useful, ..Overview::default() };
         let mut weights: BTreeMap<String, u64> = BTreeMap::new();
@@ -416,7 +416,7 @@ impl Overview {
 }
 
 impl RegionShape {
-    /// Adds that of another process.
+    /// Adds the visits in another process.
     fn merge(&mut self, mut other: RegionShape) {
         merge_bins(&mut self.visits.0, &mut other.visits.0, MAX_VISIT_BINS);
         self.durations.resize(DURATION_CLASSES, 0);
@@ -428,22 +428,22 @@ impl RegionShape {
     }
 }
 
-/// Visits of a region over time, by when they began.
+/// The number of visits of a region over time, by their start.
 #[derive(Clone, Debug, Default)]
 pub struct Visits(Bins<u64>);
 
 impl Visits {
-    /// When the first bin begins.
+    /// The start of the first bin.
     pub fn begin_ns(&self) -> i64 {
         self.0.first << self.0.width
     }
 
-    /// How wide a bin is.
+    /// The width of a bin, in nanoseconds.
     pub fn width_ns(&self) -> u64 {
         1 << self.0.width
     }
 
-    /// The visits in each bin.
+    /// The number of visits in each bin.
     pub fn counts(&self) -> impl Iterator<Item = u64> {
         self.0.cells.iter().copied()
     }
@@ -454,45 +454,45 @@ fn overlap(life: (Ns, Ns), span: (Ns, Ns)) -> u64 {
     if begin < end { end.abs_diff(begin) } else { 0 }
 }
 
-/// The causes that each thread's time went to, over time.
+/// Thread time over time, by cause.
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
-    /// When the first process began, in nanoseconds since the timeline's start.
+    /// The start of the first process, in nanoseconds since the timeline's start.
     pub begin_ns: i64,
-    /// When the last one ended.
+    /// The end of the last process.
     pub end_ns: i64,
-    /// When the first bin begins.
+    /// The start of the first bin.
     pub first_bin_ns: i64,
-    /// The width of a bin.
+    /// The width of a bin, in nanoseconds.
     pub width_ns: u64,
-    /// The places that cells name by number.
+    /// The names of places, to which cells refer by index.
     pub names: Vec<String>,
-    /// The threads, in the timeline's order. Neighbours share a row where there are many.
+    /// The threads, in the timeline's order. If there are many, neighbouring threads share a row.
     pub rows: Vec<OverviewRow>,
-    /// Devices and counters. They have the same bins.
+    /// Levels of devices and counters, in the same bins.
     pub levels: Vec<Level>,
-    /// More about outermost regions than sums.
+    /// Visits, durations and useful time of outermost regions.
     pub regions: Vec<RegionShape>,
-    /// Useful time by place, the most first.
+    /// Useful time by place, largest first.
     pub useful: Vec<(Place, u64)>,
-    /// Whether there are regions of which `regions` has nothing.
+    /// Whether there are further regions, which `regions` does not contain.
     pub has_more_regions: bool,
-    /// How many chunks of a loop reach each power of two in nanoseconds, by the name of its construct.
+    /// The number of chunks per power of two of their duration in nanoseconds, by the name of the loop construct.
     pub chunks: BTreeMap<String, Vec<u64>>,
-    /// The samples by stack; empty where there are none.
+    /// The samples by stack; empty if there are none.
     pub stacks: FlameGraph,
 }
 
-/// A thread, or neighbours.
+/// A thread, or neighbouring threads.
 #[derive(Clone, Debug, Default)]
 pub struct OverviewRow {
-    /// The process, of the first one.
+    /// The name of the first thread's process.
     pub process: String,
-    /// The first thread's name.
+    /// The name of the first thread.
     pub first: String,
-    /// The last thread's name.
+    /// The name of the last thread.
     pub last: String,
-    /// How many threads they are.
+    /// The number of threads.
     pub threads: usize,
     /// The sums of each bin.
     pub cells: Vec<OverviewCell>,
@@ -501,22 +501,23 @@ pub struct OverviewRow {
 /// The sums of a row's threads in a bin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OverviewCell {
-    /// Their time by cause. In what is missing from `lived_ns` they had nothing to do, or it is not known.
+    /// Thread time by cause. The rest of `lived_ns` is time during which the threads had nothing to do, or which is
+    /// unknown.
     pub accounting: Accounting,
-    /// The time of the bin in which their processes ran, once for each thread.
+    /// The time of the bin during which the threads' processes existed, summed over the threads.
     pub lived_ns: u64,
-    /// The place with most of the time, as a number in [`Overview::names`].
+    /// The place with most of the time, as an index in [`Overview::names`].
     pub place: Option<u8>,
 }
 
-/// More about an outermost region than sums.
+/// An outermost region's visits, durations and useful time.
 #[derive(Clone, Debug, Default)]
 pub struct RegionShape {
-    /// Which.
+    /// The region.
     pub place: Place,
     /// Its visits over time.
     pub visits: Visits,
-    /// Visits by the power of two that their duration reaches, in nanoseconds.
+    /// The number of visits per power of two of their duration in nanoseconds.
     pub durations: Vec<u64>,
     /// Useful time by process and thread.
     pub useful: Vec<(String, String, u64)>,

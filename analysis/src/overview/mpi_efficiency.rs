@@ -1,4 +1,5 @@
-//! The efficiency of an MPI job as that of its processes and that of the threads in them: POP's multiplicative hybrid model.
+//! The efficiency of an MPI job, as the product of the efficiency of its processes and that of the threads in the
+//! processes: POP's multiplicative hybrid model.
 //!
 //! ```text
 //! parallel = mpi x openmp
@@ -11,27 +12,27 @@ use serde::Serialize;
 use crate::model::answers::Efficiency;
 use crate::model::process_stats::ProcessStats;
 
-/// Efficiencies from 0 to 1. The time that a process is outside of MPI is that of the thread which initialized MPI.
+/// Efficiencies from 0 to 1. The time of a process outside of MPI is measured on the thread that initialized MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct MpiEfficiency {
-    /// The mean time outside of MPI, by the number of threads, by T.
+    /// Mean time outside of MPI, weighted by the number of threads / T.
     pub parallel: f64,
-    /// The mean time outside of MPI by the longest.
+    /// Mean time outside of MPI / longest time outside of MPI.
     pub load_balance: f64,
-    /// The longest time outside of MPI by T.
+    /// Longest time outside of MPI / T.
     pub communication: f64,
-    /// The parallel efficiency by that of MPI; `None` where it is not known, as for the next two.
+    /// Parallel efficiency of all threads / `parallel`. This field and the next two are `None` if unknown.
     pub openmp: Option<f64>,
-    /// The load balance of all threads by that of MPI.
+    /// Load balance of all threads / `load_balance`.
     pub openmp_load_balance: Option<f64>,
-    /// The communication efficiency of all threads by that of MPI.
+    /// Communication efficiency of all threads / `communication`.
     pub openmp_communication: Option<f64>,
 }
 
-/// A process: its time outside of MPI, and its threads.
+/// A process's time outside of MPI, in nanoseconds, and its number of threads.
 type Outside = (u64, u32);
 
-/// How long each process of a job is outside of MPI; `None` unless all ranks are there.
+/// The time that each process of a job spends outside of MPI; `None` unless the traces of all ranks are present.
 pub(crate) fn outside_ns(ranks: &Ranks, processes: &[ProcessStats]) -> Option<Vec<u64>> {
     let is_job = ranks.are_complete() && ranks.size == processes.len();
     let outside = processes.iter().enumerate().map(|(number, process)| {
@@ -41,7 +42,7 @@ pub(crate) fn outside_ns(ranks: &Ranks, processes: &[ProcessStats]) -> Option<Ve
 }
 
 impl MpiEfficiency {
-    /// That of a job of which all ranks are there; `None` of any other.
+    /// The efficiency of a job; `None` unless the traces of all ranks are present.
     pub(crate) fn of(
         ranks: Option<&Ranks>,
         processes: &[ProcessStats],
@@ -59,7 +60,7 @@ impl MpiEfficiency {
         let duration = Some(duration_ns as f64).filter(|duration| *duration > 0.0)?;
         let mean = weighted / threads;
         let (parallel, load_balance, communication) = (mean / duration, mean / longest, longest / duration);
-        // Threads that are not members of teams, or processes that begin late, may make it more than there can be.
+        // The quotient may exceed 1 if threads are not members of teams, or if processes start late.
         let of_threads =
             |all: Option<f64>, mpi: f64| all.map(|all| all / mpi).filter(|part| (0.0..=1.0).contains(part));
         (communication <= 1.0).then_some(MpiEfficiency {

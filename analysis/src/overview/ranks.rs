@@ -1,7 +1,7 @@
-//! The ranks of a job beside each other: which are unlike the others, and which are missing.
+//! Compares the ranks of a job: which ranks differ from the others, and which are missing.
 //!
-//! A rank is its thread time by cause. The median is that of each cause. How far a rank is from it is the sum of the
-//! differences, cause by cause: an integer, which any order of ranks gives.
+//! Ranks are compared by their thread time by cause. The median rank is computed cause by cause. A rank's distance from
+//! it is the sum of the differences over all causes: an integer, which does not depend on the order of the ranks.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -13,51 +13,52 @@ use crate::model::cause::Cause;
 use crate::model::process_stats::ProcessStats;
 use crate::text::table::{Layout, time, write_wrapped};
 
-/// Ranks that are shown as unlike the others.
+/// Maximum number of outliers.
 const MAX_OUTLIERS: usize = 5;
-/// A rank whose distance is a smaller share of the median's time is like the others.
+/// A rank is an outlier if its distance is at least this share of the median's time.
 const MIN_SHARE: f64 = 0.05;
-/// Of fewer, there is no usual one.
+/// With fewer ranks, no rank is typical.
 const MIN_RANKS: usize = 3;
-/// Ranks that a line names.
+/// Maximum number of ranks that a line lists.
 const MAX_NAMED: usize = 12;
 
-/// The ranks of a job beside each other.
+/// The comparison of a job's ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Ranks {
-    /// How many there are.
+    /// The number of ranks.
     pub count: usize,
-    /// The rank that is nearest to the median; `None` where there are fewer than three.
+    /// The rank nearest to the median; `None` if there are fewer than three ranks.
     pub median: Option<u32>,
-    /// The median of the ranks' thread time, cause by cause.
+    /// The median over the ranks, cause by cause.
     pub median_accounting: Accounting,
-    /// The ranks that differ most from the median, the farthest first; at most five, and none that is nearly like it.
+    /// The ranks that differ most from the median, largest distance first; at most five, and only ranks that differ
+    /// clearly.
     pub outliers: Vec<Outlier>,
-    /// The ranks below the highest of which there is no trace.
+    /// The ranks below the highest one that have no trace.
     pub missing: Vec<u32>,
-    /// The ranks whose process was killed, or did not finish.
+    /// The ranks whose process was killed or did not finish.
     pub died: Vec<u32>,
 }
 
 /// A rank that differs from the others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outlier {
-    /// The number of its process in these numbers.
+    /// The id of its process in the statistics.
     pub process_id: u32,
     /// Its MPI rank.
     pub rank: u32,
-    /// How far it is from the median: the sum of the differences, cause by cause.
+    /// Its distance from the median: the sum of the differences over all causes.
     pub distance_ns: u64,
     /// The cause that differs most.
     pub cause: Cause,
-    /// The rank's thread time by that cause.
+    /// The rank's thread time with this cause.
     pub ns: u64,
-    /// The median's.
+    /// The median's time with this cause.
     pub median_ns: u64,
 }
 
 impl Ranks {
-    /// The ranks among `processes`; `None` where there are no two.
+    /// Compares the ranks among `processes`; `None` if there are fewer than two.
     pub(crate) fn of(processes: &[ProcessStats]) -> Option<Ranks> {
         let ranks = processes.iter();
         let ranks: Vec<(u32, &ProcessStats)> =
@@ -67,7 +68,7 @@ impl Ranks {
         let is_one_job = numbers.len() == ranks.len();
         let mut all = Ranks {
             count: numbers.len(),
-            // Of several jobs together, one may have fewer ranks.
+            // If `processes` belong to several jobs, one job may have fewer ranks than another.
             missing: match is_one_job {
                 true => (0..*last).filter(|rank| !numbers.contains(rank)).collect(),
                 false => Vec::new(),
@@ -92,17 +93,17 @@ impl Ranks {
         let median = self.median_accounting;
         let mut outliers: Vec<Outlier> =
             ranks.iter().map(|(rank, process)| Outlier::of(*rank, process, &median)).collect();
-        // By rank where the distance is the same.
+        // Ranks with the same distance are sorted by number.
         outliers.sort_by_key(|outlier| (outlier.distance_ns, outlier.rank));
         self.median = outliers.first().map(|nearest| nearest.rank);
         let least = (median.total() as f64 * MIN_SHARE) as u64;
-        // The nearest is no outlier, however far all are from each other.
+        // The nearest rank is not an outlier, however large all distances are.
         let far = outliers.into_iter().skip(1).rev();
         let far = far.filter(|outlier| outlier.distance_ns > least);
         self.outliers = far.take(MAX_OUTLIERS).collect();
     }
 
-    /// Lines for people.
+    /// Writes the comparison as text.
     pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         for line in self.lines() {
             write_wrapped(f, &line, 0, layout)?;
@@ -110,7 +111,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// How many there are, which are unlike the others, which are missing and which died.
+    /// The number of ranks, the outliers, the missing ranks, and those that died.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let first: String = match (self.median, &self.outliers[..]) {
@@ -166,7 +167,7 @@ impl Outlier {
             (difference, *cause)
         });
         let distance = differences.clone().map(|(ns, _)| ns);
-        // Of equal ones, the first cause.
+        // If differences are equal, the first cause.
         let most = differences.rev().max_by_key(|(ns, _)| *ns);
         let cause = most.map_or(Cause::Useful, |(_, cause)| cause);
         Outlier {

@@ -1,22 +1,22 @@
-//! When nothing was recorded in a process.
+//! Gaps of the recording of a process.
 
 use omptrace_timeline::model::Ns;
 
-/// The times of a process in which recording was off, in the order of time. None overlaps another.
+/// The intervals in which recording was off, in chronological order and without overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps(Vec<Gap>);
 
 #[derive(Debug)]
 struct Gap {
     begin: Ns,
-    /// `Ns::MAX` until recording goes on.
+    /// `Ns::MAX` while recording is off.
     end: Ns,
-    /// The time of all gaps before.
+    /// The total time of all earlier gaps.
     before: u64,
 }
 
 impl Gaps {
-    /// Recording is off from `time` on.
+    /// Recording was switched off at `time`.
     pub(crate) fn begin(&mut self, time: Ns) {
         let begin = self.0.last().map_or(time, |last| time.max(last.end));
         if begin < Ns::MAX {
@@ -31,21 +31,21 @@ impl Gaps {
         self.0.last().is_some_and(|last| last.end == Ns::MAX)
     }
 
-    /// Recording goes on at `time`.
+    /// Recording was switched on at `time`.
     pub(crate) fn end(&mut self, time: Ns) {
         if let Some(last) = self.0.last_mut().filter(|last| last.end == Ns::MAX) {
             last.end = time.clamp(last.begin, Ns::MAX - 1);
         }
     }
 
-    /// The time of all gaps until `time`.
+    /// The total time of all gaps up to `time`.
     fn until(&self, time: Ns) -> u64 {
         let begun = self.0.partition_point(|gap| gap.begin < time);
         let last = begun.checked_sub(1).map(|index| &self.0[index]);
         last.map_or(0, |gap| gap.before.saturating_add(gap.end.min(time).abs_diff(gap.begin)))
     }
 
-    /// The parts of the time from `begin` to `end` that lie in no gap, in the order of time.
+    /// The parts of the interval from `begin` to `end` outside of gaps, in chronological order.
     pub(crate) fn outside(&self, begin: Ns, end: Ns) -> impl Iterator<Item = (Ns, Ns)> {
         let first = self.0.partition_point(|gap| gap.end <= begin);
         let gaps = self.0[first..].iter().take_while(move |gap| gap.begin < end);
@@ -59,16 +59,16 @@ impl Gaps {
         spans.filter(|(begin, end)| begin < end)
     }
 
-    /// The gaps until `end`.
+    /// The gaps up to `end`.
     pub(crate) fn inside(&self, end: Ns) -> impl Iterator<Item = (Ns, Ns)> {
         let gaps = self.0.iter().take_while(move |gap| gap.begin < end);
         gaps.map(move |gap| (gap.begin, gap.end.min(end)))
     }
 
-    /// How much of the time from `begin` to `end` lies in gaps.
+    /// The time in gaps between `begin` and `end`.
     #[inline]
     pub(crate) fn between(&self, begin: Ns, end: Ns) -> u64 {
-        // Most processes record all the time.
+        // Most processes have no gaps.
         match self.0.is_empty() {
             true => 0,
             false => self.until(end).saturating_sub(self.until(begin)),
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(outside(15, 35), [(20, 30)]);
         assert_eq!(outside(12, 18), []);
         assert_eq!(gaps.inside(35).collect::<Vec<_>>(), [(10, 20), (30, 35)]);
-        // Nonsense.
+        // An invalid order of times.
         gaps.begin(35);
         gaps.end(5);
         assert_eq!(gaps.between(0, Ns::MAX), 20);

@@ -1,4 +1,4 @@
-//! One process, analysed in [segments](Segments::between_regions): each thread reads, interprets and adds up one.
+//! Analyses one process in [segments](Segments::between_regions): each thread reads, interprets and adds up a segment.
 //!
 //! ```text
 //! segment 1 --> collector --\
@@ -6,19 +6,19 @@
 //! segment 3 --> collector --/
 //! ```
 //!
-//! A segment begins and ends between two parallel regions, where only the initial thread goes on. So all sums of the process are
-//! those of its segments, to the nanosecond, and the numbers are the same as in one go.
+//! A segment begins and ends between two parallel regions, where only the initial thread continues. So all sums of the
+//! process are the sums over its segments, to the nanosecond, and the numbers are the same as without segments.
 
 use omptrace_timeline::MAX_STREAMS;
 
 use super::*;
 use crate::passes::segments::Continues;
 
-/// Events of a segment that one thread analyses, at least. To begin one costs as much as some thousand events of each thread.
+/// Minimum number of events per segment. Starting a segment costs as much as some thousand events per thread.
 const MIN_EVENTS: u64 = 1 << 16;
 
 impl<'a> Run<'a> {
-    /// Returns it with segments, where there are some and several threads to analyse them.
+    /// Divides the process into segments, if it has checkpoints and several threads can analyse it.
     pub(super) fn in_segments(self) -> Run<'a> {
         let Options { window, phase, selected, min_segment_events, .. } = self.options;
         let is_all = window.is_none() && phase.is_none() && selected.is_empty();
@@ -35,14 +35,15 @@ impl<'a> Run<'a> {
         Run { segments, ..self }
     }
 
-    /// The collectors of the process, added up over its segments, and the report. `None` where there are none, or they do not fit.
+    /// The collectors of the process, added up over its segments, and the report. `None` if there are no segments, or
+    /// if they do not fit together.
     pub(super) fn of_segments<C: Continues + Send>(
         &self,
         manner: Manner,
         new: impl Fn() -> C + Sync + Send,
     ) -> Option<(C, Report)> {
         let segments = self.segments.as_ref()?;
-        // To look names up in debug information takes long: once is enough.
+        // Looking names up in debug information takes long, so it is done once for all segments.
         let names = Table::of(self.members.first()?.reader?, &self.options.symbols);
         let manner = Manner { ahead: false, ..manner };
         let mut parts = in_parallel((0..segments.count()).collect(), |number| {
@@ -61,7 +62,7 @@ impl<'a> Run<'a> {
             if !all.append(collector) {
                 return None;
             }
-            // The last is of all events.
+            // The report of the last segment covers all events.
             report = of_part;
         }
         all.complete();
@@ -91,7 +92,7 @@ impl Sink for First {
 
 impl Continues for First {
     fn end_segment(&mut self) -> bool {
-        // Both end, whether they fit or not.
+        // No short circuit: both must end their segment, even if the first one does not fit.
         self.numbers.end_segment() & self.answers.end_segment()
     }
 

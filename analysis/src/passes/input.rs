@@ -1,4 +1,4 @@
-//! The processes that are analysed, and what the first pass finds of them.
+//! The processes to analyse, and the results of the first pass over them.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::overview::Gathered;
 use crate::overview::levels::Levels;
 use crate::summary::{Alone, Summary};
 
-/// A process that is analysed: by its trace, its summary, or both, where the summary replaces the first pass.
+/// A process to analyse: its trace, its summary, or both. A summary replaces the first pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// Its trace.
@@ -32,7 +32,7 @@ impl<'a> Input<'a> {
         readers.iter().map(of).collect()
     }
 
-    /// The traces in the timeline's order: that of the number of a process is its path.
+    /// The paths of the traces in the timeline's order, so that a process's number is the index of its path.
     pub fn paths_in_order(inputs: &[Input<'_>]) -> Vec<PathBuf> {
         let mut starts: Vec<Start> = inputs.iter().map(Input::start).collect();
         starts.sort();
@@ -51,7 +51,7 @@ impl<'a> Input<'a> {
 /// The results of the first pass over some processes.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
-    /// Of each process, in the timeline's order.
+    /// By process, in the timeline's order.
     pub(super) reports: Vec<Report>,
     pub(super) sums: Sums,
     pub(super) part: MergeableAnswers,
@@ -61,13 +61,13 @@ pub(super) struct Merged {
     pub(super) ranges: Ranges,
     pub(super) functions: FunctionSums,
     pub(super) counters: CounterSums,
-    /// Of a single process, what its summary says of it alone.
+    /// For a single process: the part of its summary that is about this process alone.
     pub(super) alone: Option<Alone>,
     pub(super) earliest: Ns,
 }
 
 impl Merged {
-    /// Takes in the results of the processes behind these.
+    /// Adds the results of the next processes.
     pub(super) fn merge(&mut self, next: Merged) {
         self.reports.extend(next.reports);
         self.sums.merge(next.sums);

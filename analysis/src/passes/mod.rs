@@ -1,4 +1,5 @@
-//! How the numbers and answers of a run are gathered: processes side by side, each alone, and then merged.
+//! Computes the statistics and answers of a run: each process is analysed separately, in parallel, and the results are
+//! merged.
 //!
 //! ```text
 //! process --> Windowed --> numbers, answers --> sums and part --\
@@ -6,7 +7,7 @@
 //! process --> Windowed --> replay, and a collector for each phase --> merged --> Stats
 //! ```
 //!
-//! A process that is alone is analysed in [segments], where it has some.
+//! A single process is analysed in [segments], if it has any.
 
 pub(crate) mod gaps;
 mod in_segments;
@@ -57,17 +58,17 @@ pub use input::Input;
 use options::checkpoint_distance;
 pub use options::{NoAnswer, Options};
 
-/// Summaries that are merged before their sums are added to those of others.
+/// Number of summaries that are merged with each other before they are added to the rest.
 const SUMMARIES_AT_ONCE: usize = 256;
 
-/// The note where a part of a trace cannot be read.
+/// The note that is shown if a part of a trace cannot be read.
 const DAMAGED: &str = "a part of the trace is damaged or missing, so times and shares can be wrong: see the warnings, and omptrace check";
 
-/// The note where nothing was replayed.
+/// The note that is shown if nothing was replayed.
 const WITHOUT_REPLAY: &str = "these numbers come from summaries, so savings are estimated without replaying the events; what_if, task_regions and phases require the events (--from events)";
 
 impl Stats {
-    /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
+    /// The statistics of all `inputs`, with the names that `symbols` finds. The report lists problems of the inputs.
     pub fn of(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Report) {
         let options = Options { symbols: symbols.clone(), ..Options::default() };
         // Without a selection, there is always an answer.
@@ -77,34 +78,34 @@ impl Stats {
     /// Like [`Stats::of`], with options.
     ///
     /// # Errors
-    /// Nothing is in the window, or no phase has the name.
+    /// The window is empty, or no phase has this name.
     pub fn with(inputs: &[&Reader], options: &Options) -> Result<(Stats, Report), NoAnswer> {
         let run = Run::of(&Input::traces(inputs), options).in_segments();
         let (stats, _, report) = run.answers()?;
         Ok((stats, report))
     }
 
-    /// Like [`Stats::of`], of traces and summaries. Where there is a process without a trace, nothing is replayed. A summary of
-    /// a single process has what its replay showed.
+    /// Like [`Stats::of`], from traces and summaries. If a process has no trace, nothing is replayed. The summary of a
+    /// single process contains the results of its replay.
     ///
     /// # Errors
-    /// A summary makes no sense.
+    /// A summary is invalid.
     pub fn of_inputs(inputs: &[Input<'_>], symbols: &symbols::Options) -> Result<(Stats, Report), NoAnswer> {
         let options = Options { symbols: symbols.clone(), ..Options::default() };
         Stats::of_sources(inputs, &options)
     }
 
-    /// Like [`Stats::of_inputs`], with options. Only traces have what options select: a summary is of a whole process.
+    /// Like [`Stats::of_inputs`], with options. Selections require traces, because a summary covers a whole process.
     ///
     /// # Errors
-    /// Like [`Stats::with`], or a summary makes no sense.
+    /// Like [`Stats::with`], or a summary is invalid.
     pub fn of_sources(inputs: &[Input<'_>], options: &Options) -> Result<(Stats, Report), NoAnswer> {
         let (stats, _, report) = Run::of(inputs, options).in_segments().answers()?;
         Ok((stats, report))
     }
 
-    /// The numbers of the part of a trace before `end` raw ticks, from sums alone: what changes would gain is not replayed. Reads no
-    /// more than that part.
+    /// The statistics of the part of a trace before `end` (in raw ticks), without a replay, so without the savings of
+    /// changes. Reads only that part.
     pub fn of_beginning(reader: &Reader, end: u64) -> Stats {
         let window = Some((Ns::MIN, reader.clock().ns(end)));
         let options = Options { window, ..Options::default() };
@@ -112,7 +113,7 @@ impl Stats {
         run.answers().map(|(stats, ..)| stats).unwrap_or_default()
     }
 
-    /// Like [`Stats::of`], with a picture of what each thread did over time.
+    /// Like [`Stats::of`], and also an overview of the threads' states over time.
     pub fn with_overview(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Overview, Report) {
         let options = Options { symbols: symbols.clone(), ..Options::default() };
         let run = Run { has_overview: true, ..Run::of(&Input::traces(inputs), &options) };
@@ -120,7 +121,7 @@ impl Stats {
         run.answers().unwrap_or_default()
     }
 
-    /// The numbers of a trace, and what a summary of it has. `alone`: the numbers are whole, which takes a second pass.
+    /// The statistics of a trace, and the content of its summary. `alone`: includes the results of the second pass.
     pub(crate) fn summarised(reader: &Reader, alone: bool) -> Summarised {
         let options = Options::default();
         let run = Run { is_summarised: true, replays: alone, ..Run::of(&Input::traces(&[reader]), &options) };
@@ -140,7 +141,7 @@ impl Stats {
     }
 }
 
-/// What a run's results are.
+/// The results of a run.
 #[derive(Debug, Default)]
 struct Finished {
     stats: Stats,
@@ -159,7 +160,7 @@ impl Run<'_> {
 
     /// The first pass over all processes.
     fn all(&self, windows: Option<&Windows>) -> Result<Merged, NoAnswer> {
-        // Summaries are short: many of them are merged at once, so that memory holds few results.
+        // Summaries are short, so many are merged at once: memory then holds few results.
         let at_once = match self.members.iter().all(|member| member.summary.is_none()) {
             true => 1,
             false => SUMMARIES_AT_ONCE,
@@ -179,7 +180,7 @@ impl Run<'_> {
         Ok(all)
     }
 
-    /// Makes answers of the first pass, with a second pass where that is worth it.
+    /// Computes the answers from the first pass, and performs the second pass if it is worthwhile.
     fn finish(&self, windows: Option<&Windows>, all: Merged) -> Result<Finished, NoAnswer> {
         let options = self.options;
         let Merged {
@@ -222,19 +223,19 @@ impl Run<'_> {
             && options.phase.is_none()
             && windows.is_none()
         {
-            // All steps, then each of the worst.
+            // First the windows of all steps, then of each of the worst.
             windows_of_phases.push((name.clone(), of_steps.count, Windows::of(instances.clone())));
             windows_of_phases.extend(of_steps.worst.iter().map(|step| {
                 let end = step.begin_ns.saturating_add_unsigned(step.duration_ns);
                 (name.clone(), 1, Windows::of(vec![(step.begin_ns, end)]))
             }));
         }
-        // What a change gains is the whole program's time.
+        // The savings of changes concern the whole program, so nothing is replayed if threads are selected.
         let plans = match options.selected.is_empty() && self.replays {
             true => part.plans(),
             false => Vec::new(),
         };
-        // Of a part of a run, regions may be cut.
+        // If only a part of the run is analysed, regions may be cut.
         let numbers = match &windows {
             None if !plans.is_empty() => part.numbers(),
             _ => Vec::new(),
@@ -348,22 +349,22 @@ impl PhaseStats {
     }
 }
 
-/// A process of a run.
+/// A process of the run.
 #[derive(Debug)]
 struct Member<'a> {
     start: Start,
     reader: Option<&'a Reader>,
     summary: Option<&'a Summary>,
-    /// Its number among those with a trace.
+    /// The index of the process among those with a trace.
     number_of_trace: usize,
 }
 
-/// A run that is analysed.
+/// A run to analyse.
 #[derive(Debug)]
 struct Run<'a> {
-    /// In the timeline's order.
+    /// The processes, in the timeline's order.
     members: Vec<Member<'a>>,
-    /// Of those with a trace.
+    /// The timeline of the processes with a trace.
     timeline: Timeline<'a>,
     /// The timeline's start, in nanoseconds since 1970.
     origin: u64,
@@ -371,19 +372,19 @@ struct Run<'a> {
     options: &'a Options,
     selected: SelectedThreads,
     manner: Manner,
-    /// How many threads give items to sinks beside the one that interprets.
+    /// Number of threads that pass items to sinks, besides the interpreting thread.
     sink_threads: usize,
-    /// A picture over time is gathered, too.
+    /// Also computes the overview.
     has_overview: bool,
-    /// A summary is made of it.
+    /// The results are stored in a summary.
     is_summarised: bool,
-    /// There is a second pass.
+    /// Performs a second pass.
     replays: bool,
-    /// The segments of the only process, all of which is analysed; `None` where that is done in one go.
+    /// The segments of the only process, which is analysed completely; `None` if it is not analysed in segments.
     segments: Option<Segments>,
 }
 
-/// Name, count and time of a phase.
+/// A phase: its name, number of instances, and windows.
 type Phase = (String, u64, Windows);
 
 impl<'a> Run<'a> {
@@ -413,7 +414,7 @@ impl<'a> Run<'a> {
         let readers: Vec<&Reader> = members.iter().filter_map(|member| member.reader).collect();
         let timeline = Timeline::among(&readers, &starts).with_ranks();
         if timeline.ranks().is_some_and(Ranks::are_complete) {
-            // A summary is of one process alone.
+            // A summary is about one process alone.
             let with_trace = members.iter_mut().filter(|member| member.reader.is_some());
             with_trace.for_each(|member| member.summary = None);
         }
@@ -431,7 +432,7 @@ impl<'a> Run<'a> {
                 window: options.window.filter(|_| options.phase.is_none()),
                 ..Manner::default()
             },
-            // On two processors one decodes, and the other does the rest.
+            // With two CPUs, one decodes events and the other does the rest.
             sink_threads: match threads {
                 3.. if is_alone => threads - 1,
                 _ => 0,
@@ -442,12 +443,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The results of `work` for each process, in the timeline's order, for any number of workers.
+    /// Calls `work` for each process, on any number of threads; the results are in the timeline's order.
     fn each<T: Send>(&self, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
         in_parallel((0..self.members.len()).collect(), work)
     }
 
-    /// Interprets a process alone.
+    /// Interprets one process.
     fn replay(&self, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
         self.replay_in(self.manner, number, sinks)
     }
@@ -460,7 +461,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Why no process has samples in what is analysed.
+    /// The reason why no process has samples in the analysed part.
     fn why_no_samples(&self) -> Option<String> {
         let reason = |member: &Member<'_>| match (member.summary, member.reader) {
             (Some(summary), _) => summary.why_no_samples(),
@@ -468,7 +469,7 @@ impl<'a> Run<'a> {
             (None, None) => None,
         };
         let mut reasons = self.members.iter().map(reason);
-        // Where there are some, they lie in no window, or are of other threads.
+        // If there are samples at all, they lie outside of the windows or belong to other threads.
         let outside = "the analysed part of the run has no samples".to_owned();
         let reason = reasons.next()?;
         match reasons.all(|other| other.is_some()) {
@@ -481,7 +482,7 @@ impl<'a> Run<'a> {
         collector::Collector::new(self.options.threads, self.selected.clone())
     }
 
-    /// The results of one process.
+    /// The results of the first pass for one process.
     fn first_pass(&self, number: usize, windows: Option<Windows>) -> Result<Merged, NoAnswer> {
         let member = &self.members[number];
         if let Some(summary) = member.summary {
@@ -597,7 +598,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Takes note of phases beside the numbers.
+/// Collects phases in addition to the numbers.
 struct Numbers {
     phases: PhaseCollector,
     windowed: Windowed<Collector>,
@@ -623,7 +624,7 @@ mod tests {
     use crate::constructs::phases::Phases;
     use crate::constructs::sums::Sums;
 
-    /// Traces of old runtimes, each by another program.
+    /// Traces of old runtimes, each by a different program.
     fn traces() -> Vec<Reader> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic");
         let entries = fs::read_dir(folder).expect("a folder");
@@ -648,7 +649,7 @@ mod tests {
         parts.fold(Merged::default(), merged)
     }
 
-    /// Any order of merging gives the same whole, byte for byte.
+    /// Merging in any order and grouping gives the same result, byte for byte.
     #[test]
     fn processes_merge_in_any_order_and_grouping() {
         let readers = traces();
@@ -674,7 +675,7 @@ mod tests {
             let groups: Vec<Merged> = each.chunks(size).map(|group| all(group.iter())).collect();
             assert_eq!(all(groups.iter()), whole, "groups of {size}");
             assert_eq!(all(groups.iter().rev()), whole, "groups of {size}");
-            // Every `size`-th, from each of the first ones on.
+            // Parts of every `size`-th process.
             let parts: Vec<Merged> =
                 (0..size).map(|first| all(each.iter().skip(first).step_by(size))).collect();
             let merged = all(parts.iter().rev());

@@ -1,4 +1,4 @@
-//! What is analysed, and why there may be no answer.
+//! The selection of what is analysed, and the reasons why there may be no answer.
 
 use std::error::Error;
 use std::fmt;
@@ -12,29 +12,31 @@ use omptrace_trace_format::Reader;
 
 use crate::model::stats::Analysed;
 
-/// Events from one checkpoint to the next, at most: a fraction of a second to read.
+/// Maximum number of events between two checkpoints, which take a fraction of a second to read.
 const MAX_CHECKPOINT_DISTANCE: u64 = 1 << 19;
-/// Checkpoints of a shorter trace, about: enough to divide it among as many processors.
+/// Approximate number of checkpoints in shorter traces: enough to divide the trace among that many CPUs.
 const CHECKPOINTS: u64 = 32;
-/// Bytes of an event, at least, before it is packed.
+/// Minimum number of bytes of an unpacked event.
 const EVENT_BYTES: u64 = 8;
 
-/// The selection of what is analysed, and the ways of analysis.
+/// Which part of a run is analysed, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where names are looked up.
+    /// Where symbol names are looked up.
     pub symbols: symbols::Options,
-    /// The threads that each process could have run on. Where more were busy at one time, those count.
+    /// The number of threads that each process could have used. If more threads were busy at one time, their number is
+    /// used.
     pub threads: Option<NonZero<u32>>,
-    /// Only the time from the first to before the second, in nanoseconds since the timeline's start.
+    /// Analyses only this half-open interval, in nanoseconds since the timeline's start.
     pub window: Option<(Ns, Ns)>,
-    /// Only the time from the begin of the first of these steps to the end of the second; they count from 1.
+    /// Analyses only the time from the start of the first of these steps to the end of the second. Steps are counted
+    /// from 1.
     pub steps: Option<(u64, u64)>,
-    /// Only the time in which a thread of any process was in the phase of this name.
+    /// Analyses only the time during which a thread of any process was in the phase with this name.
     pub phase: Option<String>,
-    /// Only these threads are accounted for, by name or number; all where there are none.
+    /// Analyses only these threads, given by name or number; all threads if empty.
     pub selected: Vec<String>,
-    /// Events of a segment that one thread analyses, at least; `None` for as many as are worth it. The numbers are the same.
+    /// Minimum number of events per segment; `None` for a reasonable default. Does not change the results.
     pub min_segment_events: Option<u64>,
 }
 
@@ -54,25 +56,25 @@ impl Options {
     }
 }
 
-/// Why there is no answer: mostly, there is nothing where the user looks.
+/// Why there is no answer: usually because the selected part is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The timeline ends before the window.
     Window {
-        /// When it ends.
+        /// The timeline's end.
         end: Ns,
     },
-    /// No phase has the name.
+    /// No phase has this name.
     Phase {
-        /// The names that there are.
+        /// The names of all phases.
         known: Vec<String>,
     },
-    /// There are no such steps.
+    /// There are no steps with these numbers.
     Steps {
-        /// How many there are.
+        /// The number of steps.
         count: u64,
     },
-    /// The summary of the trace at this path makes no sense.
+    /// The summary of the trace at this path is invalid.
     Summary(PathBuf),
 }
 
@@ -94,7 +96,7 @@ impl fmt::Display for NoAnswer {
 
 impl Error for NoAnswer {}
 
-/// Events from one checkpoint to the next, in the trace of `reader`.
+/// The number of events between two checkpoints of the trace of `reader`.
 pub(super) fn checkpoint_distance(reader: &Reader) -> u64 {
     let events = reader.summary().event_bytes / EVENT_BYTES;
     (events / CHECKPOINTS).clamp(MIN_SEGMENT_EVENTS, MAX_CHECKPOINT_DISTANCE)

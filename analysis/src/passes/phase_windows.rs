@@ -1,4 +1,4 @@
-//! When phases and time steps were.
+//! The windows of phases and time steps.
 
 use super::{Phase, Run};
 use crate::constructs::phases::{PhaseCollector, Phases};
@@ -7,11 +7,11 @@ use crate::constructs::steps::Steps;
 use crate::passes::options::NoAnswer;
 use crate::passes::window::Windows;
 
-/// Phases that are analysed, those that took longest.
+/// Maximum number of phases that are analysed; the longest are chosen.
 const MAX_PHASES: usize = 16;
 
 impl Run<'_> {
-    /// The time that is analysed; `None` for all of it.
+    /// The analysed windows; `None` if the whole run is analysed.
     pub(super) fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
         let window = self.options.window.map(|window| Windows::of(vec![window]));
         if self.options.steps.is_none() && self.options.phase.is_none() {
@@ -48,7 +48,7 @@ impl Run<'_> {
         (phases, ranges)
     }
 
-    /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
+    /// The phases that are analysed, restricted to `windows`, and the number of phases that are left out.
     pub(super) fn phases(&self, phases: Phases, windows: Option<&Windows>) -> (Vec<Phase>, usize) {
         if self.options.phase.is_some() {
             return (Vec::new(), 0);
@@ -68,7 +68,7 @@ impl Run<'_> {
     }
 }
 
-/// The time from the begin of a step to the end of another.
+/// The time from the start of a step to the end of another.
 fn window_of_steps((first, last): (u64, u64), phases: &Phases, ranges: &Ranges) -> Result<Windows, NoAnswer> {
     let (_, instances) = Steps::choose(ranges, phases.instances()).ok_or(NoAnswer::Steps { count: 0 })?;
     let at = |number: u64| {

@@ -1,8 +1,8 @@
-//! The second pass over a process: replays with changes, phases, chunks.
+//! The second pass over a process: replays with changes, phases, and durations of chunks.
 
 use super::*;
 
-/// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
+/// Maximum number of threads that schedule regions on other numbers of threads. Each thread may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
 
 /// The results of a process in the second pass.
@@ -12,14 +12,14 @@ pub(super) struct Second {
     pub(super) chunks: ChunkDurations,
 }
 
-/// The changes whose gain is asked for, in these windows.
+/// The changes to replay, within these windows.
 #[derive(Clone, Copy)]
 pub(super) struct Changes<'p> {
     pub(super) plans: &'p [Plan],
-    /// Numbers of threads.
+    /// The numbers of threads on which regions are scheduled.
     pub(super) numbers: &'p [u32],
     pub(super) windows: Option<&'p Windows>,
-    /// How long chunks of loops take is asked for, too.
+    /// Also collects the durations of loop chunks.
     pub(super) has_chunks: bool,
 }
 
@@ -39,7 +39,7 @@ impl Run<'_> {
                 };
             }
         }
-        // Changed durations and other numbers of threads have nothing to do with each other.
+        // Replays of changes and scheduling on other numbers of threads are independent, so they can be separate sinks.
         let is_apart = self.sink_threads > 1 && !numbers.is_empty();
         let numbers = numbers.to_vec();
         let (replayed, scheduled) = match is_apart {

@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 
 use omptrace_timeline::model::{Category, Sink};
 
-/// A collector from a segment of a process, which begins at an [`Item::Segment`](omptrace_timeline::model::Item::Segment).
+/// A collector for a segment of a process. A segment starts at an
+/// [`Item::Segment`](omptrace_timeline::model::Item::Segment).
 pub(crate) trait Continues: Sink {
-    /// The segment ends, and is not the last. False where something goes on that the next one would have to know.
+    /// Ends a segment that is not the last one. False if something continues that the next segment would have to know
+    /// about.
     fn end_segment(&mut self) -> bool;
-    /// Adds the segment behind. False where the two do not fit: then this is of no use any more.
+    /// Adds the following segment. False if the two do not fit together; this collector is then unusable.
     fn append(&mut self, next: Self) -> bool;
-    /// All segments are there.
+    /// All segments have been added.
     fn complete(&mut self);
 }
 
-/// The name, category and code address of a region, which no two share. Names alone do not tell those apart that are near one line.
+/// Name, category and code address of a region, which together are unique. The name alone is not: several regions may
+/// be near the same line.
 pub(crate) type RegionKey = (String, Category, Option<String>);
 
-/// The numbers of the regions `more` of a later segment among the `own` ones: that of the same region, or else the next.
+/// Maps the regions `more` of a later segment to numbers: the number of the same region among `own`, otherwise the next
+/// free number.
 pub(crate) fn region_numbers(
     own: impl Iterator<Item = RegionKey>,
     more: impl Iterator<Item = RegionKey>,

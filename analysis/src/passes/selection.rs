@@ -1,8 +1,8 @@
-//! Which threads are analysed.
+//! The selection of threads.
 
 use omptrace_timeline::filter::ThreadName;
 
-/// The threads that the user names; all where none is named.
+/// The threads that the user selected; all threads if empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SelectedThreads(pub(crate) Vec<String>);
 
@@ -11,7 +11,7 @@ impl SelectedThreads {
         self.0.is_empty()
     }
 
-    /// Whether the thread of this name, place in its process and number in the operating system is one.
+    /// Whether the thread with this name, position in its process and operating system id is selected.
     pub(crate) fn has(&self, name: &str, place: u32, os_tid: u32) -> bool {
         if self.is_all() {
             return true;

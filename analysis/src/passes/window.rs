@@ -1,20 +1,22 @@
-//! A part of the timeline, analysed alone: one window, or all instances of a phase.
+//! Analyses only a part of the timeline: one window, or all instances of a phase.
 //!
 //! ```text
 //! timeline --> Windowed: time stops outside of the windows --> a collector
 //! ```
 //!
-//! Every item comes through, so that the collector knows which teams, tasks and locks there are when a window begins. What
-//! lies outside takes no time there. What is counted, and not only measured, asks whether it lies inside.
+//! The collector receives every item, so that it knows the teams, tasks and locks that exist when a window begins.
+//! Outside of the windows, its time stands still. Collectors that count things, rather than add up time, ask whether
+//! they are inside a window.
 
 use omptrace_timeline::model::{
     Enter, Instant, Interval, Item, Leave, Lifetime, Ns, Point, Process, Sink, Summary, Wants,
 };
 
-/// No time of a trace lies as far from the timeline's start, and the difference of two such times is one, too.
+/// Larger than the distance of any time in a trace from the timeline's start; differences of two such values do not
+/// overflow.
 const FAR: Ns = 1 << 60;
 
-/// Windows in the order of time; none overlaps another.
+/// Windows in chronological order and without overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows(Vec<Span>);
 
@@ -22,12 +24,12 @@ pub(crate) struct Windows(Vec<Span>);
 struct Span {
     begin: Ns,
     end: Ns,
-    /// Where it begins on the timeline that has windows only.
+    /// The start on the compressed timeline, which consists of the windows only.
     at: Ns,
 }
 
 impl Windows {
-    /// The time that lies in one of `intervals` at least.
+    /// The union of `intervals`.
     pub(crate) fn of(mut intervals: Vec<(Ns, Ns)>) -> Windows {
         for (begin, end) in &mut intervals {
             (*begin, *end) = ((*begin).clamp(-FAR, FAR), (*end).clamp(-FAR, FAR));
@@ -49,7 +51,7 @@ impl Windows {
         Windows(spans)
     }
 
-    /// The time that lies in both.
+    /// The intersection with `other`.
     pub(crate) fn and(&self, other: &Windows) -> Windows {
         let both = self.0.iter().flat_map(|one| {
             let others = other.0.iter();
@@ -58,7 +60,7 @@ impl Windows {
         Windows::of(both.collect())
     }
 
-    /// The time in all windows.
+    /// The total time of all windows.
     pub(crate) fn duration(&self) -> u64 {
         let spans = self.0.iter();
         spans.fold(0, |sum: u64, span| sum.saturating_add(span.end.abs_diff(span.begin)))
@@ -68,13 +70,13 @@ impl Windows {
         self.0.is_empty()
     }
 
-    /// The last window that has begun at `time`.
+    /// The last window that starts at or before `time`.
     fn last_begun(&self, time: Ns) -> Option<&Span> {
         let begun = self.0.partition_point(|span| span.begin <= time);
         Some(&self.0[begun.checked_sub(1)?])
     }
 
-    /// Where `time` lies on the timeline that has windows only.
+    /// The position of `time` on the compressed timeline.
     fn on(&self, time: Ns) -> Ns {
         match self.last_begun(time) {
             Some(span) => span.at + (time.min(span.end) - span.begin),
@@ -82,18 +84,18 @@ impl Windows {
         }
     }
 
-    /// Whether `time` lies in one.
+    /// Whether a window contains `time`.
     pub(crate) fn contains(&self, time: Ns) -> bool {
         self.last_begun(time).is_some_and(|span| time < span.end)
     }
 
-    /// The time on the whole timeline of what begins at `at` on that of windows.
+    /// Converts a start at `at` on the compressed timeline to the time on the whole timeline.
     pub(crate) fn begin(&self, at: Ns) -> Ns {
         let begun = self.0.partition_point(|span| span.at <= at);
         self.whole(begun.saturating_sub(1), at)
     }
 
-    /// Like [`Windows::begin`], of what ends at `at`.
+    /// Like [`Windows::begin`], for an end.
     pub(crate) fn end(&self, at: Ns) -> Ns {
         let begun = self.0.partition_point(|span| span.at < at);
         self.whole(begun.saturating_sub(1), at)
@@ -105,19 +107,19 @@ impl Windows {
     }
 }
 
-/// A collector from a timeline, which counts only what lies in windows.
+/// A collector that counts only inside windows.
 pub(crate) trait Collects: Sink {
-    /// Whether what comes now lies in a window.
+    /// Whether the following items are inside a window.
     fn set_inside(&mut self, is_inside: bool);
-    /// A window begins: what is open lies in it.
+    /// A window begins: the open regions are inside it.
     fn window_begins(&mut self);
 }
 
-/// Hands a timeline on to `inner`, on which time passes in windows only; all of it where there are none.
+/// Passes a timeline on to `inner`. Its time passes only inside windows; without windows, all the time.
 #[derive(Debug)]
 pub(crate) struct Windowed<S> {
     windows: Option<Windows>,
-    /// The first window that has not begun.
+    /// The next window to begin.
     next: usize,
     /// The time of the latest item of the process.
     latest: Ns,
@@ -132,7 +134,7 @@ impl<S: Collects> Windowed<S> {
         Windowed { windows, next: 0, latest: Ns::MIN, inner }
     }
 
-    /// The windows that begin before `time` have begun. What ends when a window begins does not lie in it.
+    /// Begins the windows that start before `time`. A region that ends exactly when a window starts is outside of it.
     fn advance(&mut self, windows: &Windows, time: Ns) {
         let before = self.next;
         while windows.0.get(self.next).is_some_and(|span| span.begin < time) {
@@ -144,11 +146,11 @@ impl<S: Collects> Windowed<S> {
         self.latest = self.latest.max(time);
     }
 
-    /// Takes note of an item at `time`; gives its time in windows.
+    /// Processes an item at `time`; returns its time on the compressed timeline.
     fn at(&mut self, windows: &Windows, time: Ns) -> Ns {
         self.advance(windows, time);
         let on = windows.on(time);
-        // What comes late may lie before a window that has begun.
+        // A late item may lie before a window that has already begun.
         let is_inside = windows.contains(time) || on < windows.on(self.latest);
         self.inner.set_inside(is_inside);
         on

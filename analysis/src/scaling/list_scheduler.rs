@@ -1,4 +1,4 @@
-//! How long a phase takes on another number of threads.
+//! Computes how long a phase takes on another number of threads, by list scheduling.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use super::phase::{Phase, StaticLoop, Step};
 use super::waiters::Waiters;
 use crate::model::sum::Sum;
 
-/// Schedules phases. It keeps the memory for the next.
+/// Schedules phases, reusing its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     schedule: Schedule,
     members: Vec<Member>,
-    /// The longest work of the first members, by their number.
+    /// Element `i` is the longest work of the first `i + 1` members.
     longest: Vec<u64>,
-    /// The work of what whoever is there takes.
+    /// The work of strands that any thread may execute.
     shared: Vec<u64>,
-    /// When each thread is done with what is its own.
+    /// The time at which each thread has finished its own work.
     ends: Vec<u64>,
     free: Earliest,
 }
@@ -27,12 +27,12 @@ pub(crate) struct Scheduler {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     strand: u32,
-    /// The work of that strand.
+    /// The work of the member's strand.
     work: u64,
 }
 
 impl Scheduler {
-    /// The schedules of a phase that `size` threads had.
+    /// Prepares schedules of a phase that was recorded with `size` threads.
     pub(crate) fn schedules<'p>(&'p mut self, phase: &'p Phase, size: usize) -> Schedules<'p> {
         let strands = phase.strands();
         let work = |strand: u32| strands[strand as usize].work();
@@ -59,20 +59,20 @@ impl Scheduler {
     }
 }
 
-/// The schedules of a phase on numbers of threads.
+/// Schedules of one phase on different numbers of threads.
 pub(crate) struct Schedules<'p> {
     scheduler: &'p mut Scheduler,
     phase: &'p Phase,
-    /// The threads that it had.
+    /// The recorded number of threads.
     size: usize,
     loops: Vec<Division<'p>>,
 }
 
 impl Schedules<'_> {
-    /// How long the phase takes this many threads.
+    /// The duration of the phase on this number of threads.
     pub(crate) fn time_on(&mut self, threads: usize) -> u64 {
         let time = self.time_without_locks(threads);
-        // On more threads, more members hold a lock.
+        // With more threads, more members hold a lock.
         let scale = threads as f64 / self.size.max(1) as f64;
         let held = self.phase.held().map(|(members, others)| {
             let by_members = (members as f64 * scale) as u64;
@@ -95,7 +95,8 @@ impl Schedules<'_> {
         for of_loop in &self.loops {
             of_loop.add_to(ends);
         }
-        // Further threads do what those did that were there. Of members that did nothing, nothing is known.
+        // Additional threads are assumed to do the same as the recorded ones. Nothing is known about members that did
+        // nothing.
         let recorded = members.len();
         let known = match threads == self.size {
             true => recorded.min(threads),
@@ -107,7 +108,7 @@ impl Schedules<'_> {
             let pinned = pinned.map(|(thread, member)| (member.strand, thread >= recorded));
             return schedule.run(self.phase, ends, pinned);
         }
-        // Nobody waits for anybody: who is free first takes what comes next.
+        // Without tasks, no thread waits for another: the first free thread takes the next strand.
         for (end, member) in ends.iter_mut().zip(pinned) {
             end.grow_by(member.work);
         }
@@ -126,13 +127,13 @@ impl Schedules<'_> {
     }
 }
 
-/// A static loop, to be divided among other numbers of threads.
+/// A static loop that is divided among another number of threads.
 struct Division<'p> {
     of_loop: &'p StaticLoop,
     size: usize,
-    /// The members' work, in the order of their numbers: that of their first iterations.
+    /// The members' work, sorted by member number, which follows from their first iterations.
     work: Vec<f64>,
-    /// The work of a chunk of each, where chunks go to threads in turn.
+    /// The work per chunk of each member, if chunks are assigned round-robin.
     of_chunk: Vec<f64>,
     chunks: u64,
 }
@@ -155,7 +156,8 @@ impl<'p> Division<'p> {
         division
     }
 
-    /// Whether each member has one block, of as many iterations as others but for one. Chunks of one size may look alike.
+    /// Whether each member has a single block, with sizes that differ by at most one iteration. Chunks of equal size
+    /// may look the same.
     fn has_blocks(&self) -> bool {
         if self.chunks as usize > self.size.max(1) {
             return false;
@@ -168,7 +170,7 @@ impl<'p> Division<'p> {
         firsts().all(is_block) || !firsts().all(is_chunk)
     }
 
-    /// The part of the last chunk that is missing in it.
+    /// The missing fraction of the last chunk.
     fn missing(&self) -> f64 {
         let chunk = self.of_loop.chunk.max(1);
         match self.of_loop.count % chunk {
@@ -177,7 +179,7 @@ impl<'p> Division<'p> {
         }
     }
 
-    /// Adds each thread's time in the loop.
+    /// Adds the time that each thread spends in the loop.
     fn add_to(&self, threads: &mut [u64]) {
         if threads.len() == self.size {
             for (time, ns) in threads.iter_mut().zip(&self.of_loop.members) {
@@ -190,13 +192,13 @@ impl<'p> Division<'p> {
         }
     }
 
-    /// A block for each thread: work is taken to be spread evenly within a member's block.
+    /// Assigns one block to each thread. Work is assumed to be spread evenly within a recorded block.
     fn add_blocks(&self, threads: &mut [u64]) {
         let (count, number) = (self.of_loop.count, threads.len());
         let begin_of = |member: usize| block_begin(count, self.size, member) as f64;
         let mut first = 0;
         for (index, time) in threads.iter_mut().enumerate() {
-            // No thread has a part of an iteration.
+            // Blocks consist of whole iterations.
             let begin = block_begin(count, number, index) as f64;
             let end = block_begin(count, number, index + 1) as f64;
             while first < self.work.len() && begin_of(first + 1) <= begin {
@@ -212,10 +214,10 @@ impl<'p> Division<'p> {
         }
     }
 
-    /// Chunks for each thread in turn: those of a member are taken to be alike.
+    /// Assigns chunks round-robin. A member's chunks are assumed to take equally long.
     fn add_turns(&self, threads: &mut [u64]) {
         let (size, number) = (self.size, threads.len());
-        // After this many turns, a thread has chunks of the same members again.
+        // After this many turns, a thread's chunks repeat the sequence of recorded members.
         let round = (1..=size).find(|turns| turns * number % size == 0);
         let round = round.unwrap_or(1);
         for (index, time) in threads.iter_mut().enumerate() {
@@ -234,52 +236,53 @@ impl<'p> Division<'p> {
     }
 }
 
-/// The first iteration of a thread, of `count` in blocks for `threads`: the first threads have one more than the others.
+/// The first iteration of a thread if `count` iterations are divided into blocks for `threads`. The first threads have
+/// one iteration more than the others.
 pub(super) fn block_begin(count: u64, threads: usize, thread: usize) -> u64 {
     let (threads, thread) = (threads.max(1) as u64, thread as u64);
     let begin = (count / threads).saturating_mul(thread).saturating_add(thread.min(count % threads));
     begin.min(count)
 }
 
-/// A strand that is executed.
+/// A strand that is being executed.
 #[derive(Clone, Copy, Debug)]
 struct Instance {
     strand: u32,
-    /// Where its next step is, in [`Schedule::steps`].
+    /// The index of its next step in [`Schedule::steps`].
     at: u32,
     parent: Option<u32>,
-    /// The tasks that it created and that are not complete.
+    /// Number of tasks that it created and that are not complete.
     children: u32,
-    /// What it waits for: strands, or of a copy its children.
+    /// Number of strands that it still waits for; for a copy, of its children.
     missing: u32,
-    /// True for members beyond those that were recorded: a copy of another.
+    /// A copy of another member's strand, for threads beyond the recorded ones.
     is_copy: bool,
 }
 
-/// A schedule in which an idle thread takes what is ready, in the order in which it came.
+/// A schedule in which an idle thread takes the ready task that became ready first.
 #[derive(Debug, Default)]
 struct Schedule {
-    /// The steps of all strands, in the order in which most are done: `None` ends a strand.
+    /// The steps of all strands, roughly in the order of execution. `None` ends a strand.
     steps: Vec<Option<Step>>,
-    /// Where each strand's steps begin.
+    /// By strand, the index of its first step.
     begins: Vec<u32>,
     has_dependences: bool,
     instances: Vec<Instance>,
     ready: VecDeque<u32>,
-    /// Tasks that were created and wait for others: by strand.
+    /// By strand: tasks that were created but still wait for others.
     held: FastMap<u32, u32>,
-    /// By strand: those that must be complete before it starts. Empty where none waits for another.
+    /// By strand: the number of strands that must be complete before it starts. Empty if there are no dependences.
     after: Vec<u32>,
-    /// Instances that wait for strands.
+    /// Instances that wait for strands to end.
     waiters: Waiters,
     idle: Vec<usize>,
-    /// When each thread goes on.
+    /// The time of each thread's next step.
     next: Earliest,
     running: Vec<Option<u32>>,
 }
 
 impl Schedule {
-    /// Makes ready to schedule a phase.
+    /// Prepares the scheduling of a phase.
     fn prepare(&mut self, phase: &Phase) {
         self.steps.clear();
         self.begins.clear();
@@ -313,8 +316,8 @@ impl Schedule {
         }
     }
 
-    /// When the last of the threads is done, which begin at these times. `pinned`: what the first threads begin with, a strand and
-    /// whether it is a copy.
+    /// The time when the last thread finishes. `begins`: the time at which each thread starts. `pinned`: the strands
+    /// that the first threads start with, and whether each is a copy.
     fn run(&mut self, phase: &Phase, begins: &mut [u64], pinned: impl Iterator<Item = (u32, bool)>) -> u64 {
         self.instances.clear();
         self.ready.clear();
@@ -334,10 +337,10 @@ impl Schedule {
             let instance = self.instance(*strand, None, false);
             self.ready.push_back(instance);
         }
-        // The threads that run what may make others ready.
+        // Number of running threads, which may make other strands ready.
         let mut busy = 0;
         for (thread, (strand, is_copy)) in pinned.enumerate() {
-            // Work that comes first is nobody else's matter.
+            // Work at the start of a strand affects no other thread, so it is done at once.
             let mut at = self.begins[strand as usize];
             if let Some(Step::Work(ns)) = self.steps[at as usize] {
                 begins[thread].grow_by(ns);
@@ -370,7 +373,8 @@ impl Schedule {
         last
     }
 
-    /// The thread goes on until it works; gives the end of that, `None` where it finds nothing to do.
+    /// Continues a thread up to its next piece of work, and returns the end of that; `None` if the thread has nothing
+    /// to do.
     fn go_on(&mut self, phase: &Phase, thread: usize, time: u64) -> Option<u64> {
         loop {
             let number = match self.running[thread] {
@@ -415,7 +419,7 @@ impl Schedule {
         }
     }
 
-    /// Whether nothing is left of what an instance waits for. Else it is blocked.
+    /// Whether everything that an instance waits for is complete. Otherwise, the instance is blocked.
     fn is_over(&mut self, phase: &Phase, number: u32, (first, count): (u32, u32)) -> bool {
         let instance = &mut self.instances[number as usize];
         if instance.is_copy {
@@ -430,7 +434,7 @@ impl Schedule {
         missing == 0
     }
 
-    /// One of the things that an instance waits for is complete.
+    /// One of the strands that an instance waits for is complete.
     fn awaits_less(&mut self, number: u32, time: u64) {
         let missing = &mut self.instances[number as usize].missing;
         let was_last = *missing == 1;
@@ -482,7 +486,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// However many chunks there are, each number of threads does all of the work.
+    /// For any number of chunks and threads, all of the work is assigned.
     #[test]
     fn a_static_loop_of_many_chunks_is_divided_whole() {
         let of_loop = StaticLoop {

@@ -1,8 +1,9 @@
-//! The time of loops with other schedule clauses.
+//! Predicts the time of loops with other schedule clauses.
 //!
-//! The iterations of a loop are known in pieces: chunks, or each thread's block of a static loop. Within a piece, work is taken to be
-//! spread evenly. So the time that threads take with another clause is that of the same iterations, divided as OpenMP 6.0, section
-//! 13.6.3, has it. An execution counts where the loop is all that the team does between two barriers.
+//! The work of a loop is known in pieces: its chunks, or each thread's block of a static loop. Within a piece, work is
+//! assumed to be spread evenly over the iterations. To predict another clause, the same iterations are divided as
+//! OpenMP 6.0, section 13.6.3, specifies. Only executions in which the team does nothing but the loop between two
+//! barriers are used.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,13 +21,13 @@ use crate::model::sum::Sum;
 /// A `schedule` clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
-    /// A block for each thread.
+    /// One block per thread.
     Static,
-    /// Chunks of this many iterations in turn.
+    /// Chunks of this many iterations, assigned round-robin.
     StaticChunks(u64),
-    /// Chunks of this many iterations for whoever is free.
+    /// Chunks of this many iterations, assigned to the first free thread.
     Dynamic(u64),
-    /// Chunks that become smaller.
+    /// Chunks of decreasing size, assigned to the first free thread.
     Guided,
 }
 
@@ -41,8 +42,8 @@ impl fmt::Display for Clause {
     }
 }
 
-/// The clauses that are tried. Where several save as much, the first of them is named: what needs no order of the threads, and the larger
-/// chunks, keep more of the memory's locality.
+/// The clauses that are evaluated. If several save equally much, the first of them is recommended: assignments that do
+/// not depend on the order of threads, and larger chunks, preserve more memory locality.
 const CLAUSES: [Clause; 16] = [
     Clause::Static,
     Clause::Dynamic(4096),
@@ -62,32 +63,32 @@ const CLAUSES: [Clause; 16] = [
     Clause::StaticChunks(1),
 ];
 
-/// Where chunks are parts of the pieces that are known, there should be so many for each thread: what is not known within a piece matters
-/// less then.
+/// If chunks are smaller than the known pieces, there must be at least this many per thread, so that the unknown
+/// distribution of work within a piece matters less.
 const MIN_PARTS: u64 = 16;
 
-/// More chunks for each thread are not handed out one by one: threads are done at nearly the same time.
+/// With more chunks per thread than this, assigning them is not simulated: threads finish at nearly the same time.
 const MAX_CHUNKS: u64 = 64;
 
-/// A loop whose threads are done at the same time, but for this share, is not balanced better by any clause.
+/// If the threads' finish times differ by less than this share, no clause balances the loop better.
 const EVEN: f64 = 0.02;
 
-/// What members do besides the loop may differ by this share of its time.
+/// The members' work besides the loop may differ by at most this share of the loop's time.
 const MAX_BESIDES: f64 = 0.05;
 
-/// The time with a clause that would show nothing in some execution.
+/// The time with a clause that could not be evaluated for some execution.
 const NOT_TRIED: u64 = u64::MAX;
 
-/// The executions of a loop, with each of [`CLAUSES`].
+/// The executions of a loop, with its times for each of [`CLAUSES`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoopTimes {
-    /// Executions of which all is known, and others.
+    /// The number of executions that are completely known, and of others.
     known: u64,
     unknown: u64,
-    /// The time with the clause that it has.
+    /// The time with the loop's own clause.
     recorded: u64,
     with: [u64; CLAUSES.len()],
-    /// Of all chunks; none of static loops.
+    /// Durations of all chunks; empty for static loops.
     lengths: Histogram,
 }
 
@@ -103,7 +104,7 @@ impl LoopTimes {
     }
 }
 
-/// Those of the loops that are known, the longest first.
+/// The answers about loops with known executions, longest first.
 pub(crate) fn answers(loops: &BTreeMap<Place, LoopTimes>) -> Vec<LoopAnswer> {
     let known = loops.iter().filter(|(_, times)| times.known > 0);
     let mut answers: Vec<LoopAnswer> = known
@@ -125,7 +126,7 @@ pub(crate) fn answers(loops: &BTreeMap<Place, LoopTimes>) -> Vec<LoopAnswer> {
     answers
 }
 
-/// Adds the loops of a phase that `size` threads had.
+/// Adds the loops of a phase that was recorded with `size` threads.
 pub(crate) fn add(loops: &mut BTreeMap<PlaceId, LoopTimes>, phase: &Phase, size: u32) {
     let mut places: Vec<PlaceId> = phase.loops.iter().map(|of_loop| of_loop.place).collect();
     for chunk in &phase.chunks {
@@ -144,7 +145,7 @@ pub(crate) fn add(loops: &mut BTreeMap<PlaceId, LoopTimes>, phase: &Phase, size:
     }
 }
 
-/// The times of the only loop of a phase.
+/// The times of a phase's only loop.
 fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     let threads = size as usize;
     let is_alone = phase.created == 0
@@ -174,7 +175,7 @@ fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     let with = CLAUSES.map(|clause| match clause {
         Clause::Static if profile.is_of_blocks => recorded,
         Clause::StaticChunks(chunk) | Clause::Dynamic(chunk) if is_too_coarse(chunk) => NOT_TRIED,
-        // What is not known within the blocks cannot balance them better than they are.
+        // Blocks that are even already cannot be balanced better: unevenness within the blocks is unknown.
         _ if is_even && profile.is_of_blocks => profile.with(clause, threads).max(recorded),
         _ => profile.with(clause, threads),
     });
@@ -185,7 +186,7 @@ fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     Some(LoopTimes { known: 1, unknown: 0, recorded, with, lengths })
 }
 
-/// Iterations that follow each other, and their work.
+/// Consecutive iterations, and their work.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     iterations: u64,
@@ -196,16 +197,16 @@ struct Piece {
 #[derive(Debug)]
 struct Profile {
     pieces: Vec<Piece>,
-    /// The iterations, and the work, before each piece, and of all.
+    /// The number of iterations and the work before each piece; the last element contains the totals.
     before: Vec<(u64, f64)>,
-    /// The pieces are the threads' blocks of a static loop, not chunks.
+    /// The pieces are the threads' blocks of a static loop, rather than chunks.
     is_of_blocks: bool,
-    /// The time that it takes to hand out a chunk.
+    /// The time that the runtime takes to hand out a chunk.
     chunk_cost: f64,
 }
 
 impl Profile {
-    /// `None` where the loop's iterations are not known.
+    /// `None` if the loop's iterations are not known.
     fn of(phase: &Phase, threads: usize) -> Option<Profile> {
         let (pieces, is_of_blocks) = match &phase.loops[..] {
             [of_loop] => {
@@ -213,7 +214,7 @@ impl Profile {
                 let begins: Vec<u64> = begins.collect();
                 let first = of_loop.members.first()?.0;
                 let known = of_loop.members.iter().map(|(begin, _)| begin.wrapping_sub(first));
-                // Threads that have no iteration are not there.
+                // Threads without iterations are missing among the members.
                 let is_block = known.zip(&begins).all(|(known, begin)| known == *begin);
                 let with_any = begins.windows(2).filter(|of| of[1] > of[0]).count();
                 if !is_block || of_loop.members.len() != with_any || of_loop.longest_chunk.is_some() {
@@ -231,7 +232,7 @@ impl Profile {
         for piece in &profile.pieces {
             profile.before.push((iterations, work));
             iterations = iterations.checked_add(piece.iterations).filter(|_| piece.iterations > 0)?;
-            // A chunk's time has what it took to hand out the next.
+            // The time of a chunk includes handing out the next one.
             let cost = if is_of_blocks { 0.0 } else { chunk_cost };
             work += (piece.ns as f64 - cost).max(0.0);
         }
@@ -247,7 +248,7 @@ impl Profile {
         self.before.last().map_or(0.0, |(_, work)| *work)
     }
 
-    /// The work of all iterations before this one.
+    /// The work of all iterations before `iteration`.
     fn work_before(&self, iteration: u64) -> f64 {
         let next = self.before.partition_point(|(first, _)| *first <= iteration);
         let Some(([.., (first, work)], [(end, all), ..])) = self.before.split_at_checked(next) else {
@@ -269,7 +270,7 @@ impl Profile {
             (chunks <= MAX_CHUNKS * threads as u64)
                 .then(|| (0..chunks).map(move |number| chunk.min(count - number * chunk)))
         };
-        // Whatever is last is on average half done when the others end.
+        // When the other threads finish, the last chunk is half done on average.
         let nearly = |chunk: u64, cost: f64| {
             let chunks = count.div_ceil(chunk) as f64;
             let mean = self.work() / chunks;
@@ -297,7 +298,7 @@ impl Profile {
         }
     }
 
-    /// The work of chunks of these sizes, which follow each other.
+    /// The work of consecutive chunks of these sizes.
     fn works(&self, chunks: impl Iterator<Item = u64>) -> impl Iterator<Item = f64> {
         let mut begin = (0, 0.0);
         chunks.map(move |iterations| {
@@ -309,7 +310,7 @@ impl Profile {
         })
     }
 
-    /// Whoever is free first takes the next chunk.
+    /// The time if the first free thread takes the next chunk.
     fn in_chunks(&self, chunks: impl Iterator<Item = u64>, threads: usize) -> u64 {
         let mut free = Earliest::default();
         free.start(&vec![0; threads]);
@@ -323,7 +324,7 @@ impl Profile {
         last
     }
 
-    /// Each thread takes every `threads`th chunk.
+    /// The time if each thread takes every `threads`-th chunk.
     fn in_turn(&self, chunks: impl Iterator<Item = u64>, threads: usize) -> u64 {
         let mut times = vec![0.0; threads];
         for (number, work) in self.works(chunks).enumerate() {
@@ -333,13 +334,13 @@ impl Profile {
     }
 }
 
-/// The chunks of a dynamic or guided loop in the order of their iterations; `None` where some are not known.
+/// The chunks of a dynamic or guided loop, sorted by iteration; `None` if some are unknown.
 fn pieces_of_chunks(phase: &Phase) -> Option<Vec<Piece>> {
     let strands = phase.strands();
     let mut chunks: Vec<(i64, Piece)> = Vec::with_capacity(phase.chunks.len());
     for chunk in &phase.chunks {
         let ns = strands.get(chunk.strand as usize)?.work();
-        // Loops may count from below zero, and down.
+        // Loops may count from negative numbers, and downwards.
         chunks.push((chunk.start.cast_signed(), Piece { iterations: chunk.iterations, ns }));
     }
     let is_down = chunks.first()?.0 > chunks.last()?.0;
@@ -373,7 +374,7 @@ mod tests {
         times.with[index]
     }
 
-    /// A static loop whose threads have these times.
+    /// A static loop whose threads have this work.
     fn blocks(count: u64, works: &[u64]) -> Phase {
         let mut phase = Phase::default();
         let threads = works.len();
@@ -385,7 +386,7 @@ mod tests {
         phase
     }
 
-    /// Chunks of so many iterations, and their work.
+    /// Chunks, given by number of iterations and work.
     fn chunks(chunks: impl Iterator<Item = (u64, u64)>) -> Phase {
         let mut phase = Phase::default();
         let mut start = 0;
@@ -403,7 +404,7 @@ mod tests {
         let times = times_of(&blocks(1000, &[1000, 3000, 5000, 7000]), 4);
         assert_eq!(times.recorded, 7000);
         assert_eq!(with(&times, Clause::Static), 7000);
-        // Too few chunks of 16 to say; of those of four, the last have 28 each.
+        // There are too few chunks of 16 to predict. In the last chunks of 4, each iteration takes 28 ns.
         assert_eq!(with(&times, Clause::Dynamic(16)), NOT_TRIED);
         let dynamic = with(&times, Clause::Dynamic(4));
         assert!((4000..4056).contains(&dynamic), "{dynamic}");
@@ -420,7 +421,7 @@ mod tests {
         assert_eq!(times.recorded, 60_000);
         assert_eq!(with(&times, Clause::Static), 45_000);
         assert_eq!(best(&times), Some(("schedule(static)".to_owned(), 15_000)));
-        // The same, but a static loop would have all of the work on one.
+        // The same, but in a static loop one thread would have all of the work.
         let works = [10, 10, 10, 90_000, 90_000, 90_000];
         let times = times_of(&chunks(works.into_iter().map(|ns| (64, ns))), 2);
         assert_eq!(times.recorded, 180_010);

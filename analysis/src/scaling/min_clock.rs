@@ -1,18 +1,20 @@
-//! Whose time is the earliest of several threads.
+//! A priority queue of threads: finds the thread with the earliest time.
 
-/// The time of a thread that waits for nothing.
+/// The time of a thread that has nothing to do.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The times of threads, as a tournament: each node has the earlier of two. Of equal times, that of the lower thread is first.
+/// The times of threads, as a tournament tree: each node is the earlier of its two children. If times are equal, the
+/// lower thread number wins.
 #[derive(Debug, Default)]
 pub(crate) struct Earliest {
-    /// Times with their threads. Node `n` lies above `2n` and `2n + 1`; the first is unused, the second is above all. The second half
-    /// are the threads, as many as the next power of two: those beyond the last are [`NEVER`].
+    /// Times with thread numbers. The children of node `n` are `2n` and `2n + 1`; node 1 is the root, and node 0 is
+    /// unused. The second half of the nodes are the threads. Their number is rounded up to a power of two; the excess
+    /// nodes are [`NEVER`].
     nodes: Vec<(u64, u32)>,
 }
 
 impl Earliest {
-    /// Begins anew with these times.
+    /// Restarts with these times.
     pub(crate) fn start(&mut self, times: &[u64]) {
         let width = times.len().next_power_of_two();
         self.nodes.clear();
@@ -25,7 +27,7 @@ impl Earliest {
         }
     }
 
-    /// The earliest time, and whose it is.
+    /// The earliest time, and the thread that has it.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
         let (time, thread) = self.nodes[1];
@@ -41,7 +43,7 @@ impl Earliest {
         while node > 1 {
             let other = self.nodes[node ^ 1];
             let is_right = node % 2 == 1;
-            // Without branches, which nobody could predict.
+            // Avoids branches, because they would be unpredictable.
             if (other.0 < first.0) | (is_right & (other.0 == first.0)) {
                 first = other;
             }

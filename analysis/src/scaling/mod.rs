@@ -1,4 +1,4 @@
-//! The time of a run on other numbers of threads, and the reasons why it cannot be predicted.
+//! Predicts the time of a run on other numbers of threads, or gives the reason why that is impossible.
 
 pub(crate) mod list_scheduler;
 pub(crate) mod loop_schedules;
@@ -18,16 +18,16 @@ use crate::model::place::Place;
 use crate::scaling::phase::Problem;
 use crate::scaling::region_scaling::Scaling;
 
-/// The model must give a region's recorded time back, but for this share.
+/// The model must reproduce a region's recorded time up to this relative error.
 const MAX_MODEL_ERROR: f64 = 0.15;
 
-/// What some predictions rest on.
+/// The assumption on which some predictions rest.
 const ASSUMPTION: &str = "each thread executes all code outside of loops and tasks";
 
-/// Where more of the wall time cannot be predicted, nothing is.
+/// If a larger share of the wall time cannot be predicted, nothing is predicted.
 const MAX_UNKNOWN: f64 = 0.1;
 
-/// The time of a run on other numbers of threads.
+/// The predicted time of a run on other numbers of threads.
 #[derive(Debug, Default)]
 pub(crate) struct Scalability {
     pub(crate) rows: Vec<OtherThreads>,
@@ -86,7 +86,8 @@ impl Scalability {
     }
 }
 
-/// How much longer a region takes, by number of threads; or why that is not known. `busiest` is the recorded number.
+/// How much longer a region takes, by number of threads; or why this is unknown. `busiest`: the recorded number of
+/// threads.
 fn change(
     part: &MergeableAnswers,
     (numbers, busiest): (&[u32], u64),
@@ -94,7 +95,7 @@ fn change(
     scaling: Option<&Scaling>,
 ) -> Result<Vec<f64>, String> {
     let Some(scaling) = scaling.filter(|scaling| scaling.modelled > 0) else {
-        // What takes no time changes nothing.
+        // A region that takes almost no time changes nothing.
         return match region.duration as f64 <= 1e-3 * part.duration() as f64 {
             true => Ok(Vec::new()),
             false => Err("the runtime does not report what its threads do".to_owned()),
@@ -105,7 +106,7 @@ fn change(
     }
     let (recorded, modelled) = (region.duration as f64, scaling.modelled as f64);
     let error = recorded - modelled;
-    // What regions cost by themselves is no error of the model.
+    // Costs of the region itself are not errors of the model.
     let costs = part.costs(region) as f64 / busiest.max(1) as f64;
     if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
         return Err(format!(
@@ -116,12 +117,12 @@ fn change(
     let is_narrow = u64::from(scaling.threads) < busiest;
     let numbers = numbers.iter().copied().zip(&scaling.on);
     let changes = numbers.map(|(threads, on)| {
-        // It asked for fewer threads than there are.
+        // The region requested fewer threads than there were.
         let is_limited = is_narrow && threads >= scaling.threads;
         if is_limited || threads == scaling.threads {
             return 0.0;
         }
-        // One thread waits for nobody.
+        // A single thread waits for no other.
         let besides = error.clamp(0.0, if threads == 1 { costs } else { f64::MAX });
         *on as f64 + besides - recorded
     });

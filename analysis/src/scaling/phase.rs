@@ -1,4 +1,5 @@
-//! The work of a team between two barriers, to be scheduled on another number of threads: strands of work and their waits.
+//! A phase: the work of a team between two barriers, as strands of work that may wait for each other. Phases are
+//! scheduled on other numbers of threads.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +10,17 @@ use super::waiters::Waiters;
 use crate::model::place_id::PlaceId;
 use crate::model::sum::{Sum, sum};
 
-/// Steps between two barriers that are kept. A task takes some 150 bytes, and has three steps: 6 MiB.
+/// Maximum number of steps that are kept per phase. A task takes about 150 bytes and has three steps: 6 MiB.
 const MAX_STEPS: usize = 1 << 17;
 
-/// Work outside of loops and tasks that differs by more of the longest is divided by the program, by the threads' numbers.
+/// If the members' work outside of loops and tasks differs by more than this share of the longest, the program divides
+/// it among threads by thread number.
 const MAX_UNEVEN: f64 = 0.2;
 
-/// Strands of a phase whose memory is kept for the next.
+/// Number of strands whose memory is kept for the next phase.
 const MAX_SPARE: usize = 1 << 12;
 
-/// The reason why other numbers of threads cannot be predicted.
+/// The reason why a region's time on other numbers of threads cannot be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Problem {
     Nested,
@@ -65,21 +67,21 @@ impl Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Work(u64),
-    /// The strand of a task that is created.
+    /// Creates the task with this strand.
     Create(u32),
-    /// These strands must be complete: so many of [`Phase::awaited`], from this one on.
+    /// Waits until strands are complete: index of the first in [`Phase::awaited`], and their number.
     Wait(u32, u32),
-    /// The end of an undeferred or detached task: the strand that stands for it.
+    /// Completes the strand that stands for an undeferred or detached task.
     End(u32),
 }
 
-/// The end of a list of tasks.
+/// Marks the end of a list of tasks.
 const NONE: u32 = u32::MAX;
 
-/// The creator of tasks: a member's implicit task, or an explicit one.
+/// The creator of a task: a member's implicit task, or an explicit task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Creator {
-    /// Of this team: a region inside that has one thread is executed by a member.
+    /// A member of this team. Nested regions with one thread are executed by a member, so the team is part of the key.
     Member(usize),
     Task(TaskId),
 }
@@ -87,30 +89,30 @@ pub(crate) enum Creator {
 /// An explicit task.
 #[derive(Clone, Copy, Debug)]
 struct OfTask {
-    /// Its own; of an undeferred one, that of its creator.
+    /// The task's own strand; for an undeferred task, the strand of its creator.
     strand: u32,
-    /// The strand that is complete when it is: of an undeferred one, an empty one.
+    /// The strand that is complete when the task is; for an undeferred task, an empty strand.
     end: u32,
-    /// The newest task that it has created and not waited for.
+    /// The newest task that this task has created and not waited for.
     newest: u32,
-    /// The strand that is complete when its event is fulfilled, where that comes before the end of its code.
+    /// For a detached task whose event is fulfilled before its code ends: the strand that the fulfilment completes.
     fulfilled: u32,
-    /// The task that was created before by the same creator, and that in the same taskgroup.
+    /// The previous task by the same creator, and the previous task of the same taskgroup.
     sibling: u32,
     in_group: u32,
 }
 
-/// Work that one thread does after the other.
+/// Work that one thread executes sequentially.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strand {
     pub(crate) steps: Vec<Step>,
-    /// Strands that must be complete before.
+    /// Number of strands that must be complete before this one starts.
     pub(crate) after: u32,
     pub(crate) successors: Vec<u32>,
 }
 
 impl Strand {
-    /// All of its work.
+    /// The sum of its work, in nanoseconds.
     pub(crate) fn work(&self) -> u64 {
         let steps = self.steps.iter();
         sum(steps.map(|step| if let Step::Work(ns) = step { *ns } else { 0 }))
@@ -122,11 +124,11 @@ impl Strand {
 pub(crate) struct StaticLoop {
     pub(crate) place: PlaceId,
     pub(crate) count: u64,
-    /// The iterations of a member's first chunk, at most.
+    /// The largest number of iterations in a member's first chunk.
     pub(crate) chunk: u64,
-    /// Of each member, its first iteration and its work, in the order of the first.
+    /// By member, its first iteration and its work, sorted by first iteration.
     pub(crate) members: Vec<(u64, u64)>,
-    /// The longest chunk, where the runtime reports each: of an ordered loop.
+    /// The work of the longest chunk, if the runtime reports each chunk, as for ordered loops.
     pub(crate) longest_chunk: Option<u64>,
 }
 
@@ -139,29 +141,29 @@ pub(crate) struct Chunk {
     pub(crate) iterations: u64,
 }
 
-/// Where a thread's work goes.
+/// What a thread's work belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Member,
-    /// In a single or masked region, a chunk or a task.
+    /// A `single` or `masked` region, a chunk, or a task.
     Strand(u32),
-    /// In a static loop at this place.
+    /// A static loop at this place.
     Static(PlaceId),
-    /// In sections.
+    /// A `sections` construct.
     Sections,
 }
 
 /// The work of a team since the last barrier.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phase {
-    /// Other phases have other numbers, from 1 on.
+    /// The number of this phase, counted from 1; each phase has another one.
     pub(crate) number: u64,
-    /// Those of number `used` and above are spare.
+    /// The strands. Those from index `used` on are spare.
     all: Vec<Strand>,
     used: usize,
     /// By thread.
     members: Vec<Option<u32>>,
-    /// Single and masked regions, chunks: whoever is there takes them.
+    /// Strands of `single` and `masked` regions and chunks, which any member may execute.
     pub(crate) shared: Vec<u32>,
     tasks: FastMap<TaskId, u32>,
     of_tasks: Vec<OfTask>,
@@ -169,11 +171,11 @@ pub(crate) struct Phase {
     newest: FastMap<(usize, usize), u32>,
     /// The newest task of each taskgroup.
     groups: FastMap<u64, u32>,
-    /// The strands that are waited for.
+    /// The strands that steps wait for.
     pub(crate) awaited: Vec<u32>,
     pub(crate) created: u64,
     pub(crate) loops: Vec<StaticLoop>,
-    /// Those of other loops, in the order in which threads got them.
+    /// The chunks of dynamic and guided loops, in the order in which threads received them.
     pub(crate) chunks: Vec<Chunk>,
     /// The time that the runtime takes to hand out a chunk.
     pub(crate) chunk_cost_ns: u64,
@@ -181,20 +183,20 @@ pub(crate) struct Phase {
     first: Vec<Option<(PlaceId, u64)>>,
     /// By thread: the work of its chunk of a static loop.
     of_chunk: Vec<Option<u64>>,
-    /// How long locks were held: by members, by others.
+    /// The time for which locks were held: by members, and by other strands.
     locks: FastMap<LockId, (u64, u64)>,
     steps: usize,
     pub(crate) problems: BTreeSet<Problem>,
-    /// The runtime does not report static loops: they are work of members.
+    /// The runtime does not report static loops, so they appear as work of the members.
     pub(crate) hides_loops: bool,
-    /// All work, also of steps that are not kept.
+    /// The sum of all work, including steps that were not kept.
     work: u64,
-    /// The part of it in sections.
+    /// The part of `work` in `sections` constructs.
     pub(crate) in_sections: u64,
 }
 
 impl Phase {
-    /// Forgets all, and keeps the memory for the next.
+    /// Empties the phase, keeping its memory.
     pub(crate) fn clear(&mut self) {
         if self.used > MAX_SPARE {
             *self = Phase::default();
@@ -225,12 +227,12 @@ impl Phase {
         self.in_sections = 0;
     }
 
-    /// Nothing more is kept: it cannot be scheduled.
+    /// Whether no more steps are kept, so that the phase cannot be scheduled.
     pub(crate) fn is_full(&self) -> bool {
         self.steps >= MAX_STEPS
     }
 
-    /// How many steps it has.
+    /// The number of steps.
     pub(crate) fn steps(&self) -> usize {
         self.steps
     }
@@ -265,7 +267,7 @@ impl Phase {
         strand
     }
 
-    /// A single or masked region begins, or a chunk.
+    /// Starts a strand for a `single` or `masked` region or a chunk.
     pub(crate) fn share(&mut self) -> u32 {
         if self.used >= MAX_STEPS {
             self.problem(Problem::TooLarge);
@@ -276,7 +278,7 @@ impl Phase {
         strand
     }
 
-    /// The strand is a chunk of a loop: its first iteration, and how many it has.
+    /// The strand is a chunk of a loop, with this first iteration and number of iterations.
     pub(crate) fn chunk(&mut self, strand: u32, place: PlaceId, [start, iterations]: [u64; 2]) {
         if self.chunks.len() < MAX_STEPS {
             self.chunks.push(Chunk { place, strand, start, iterations });
@@ -349,19 +351,19 @@ impl Phase {
         &mut self.loops[index]
     }
 
-    /// Work in a region inside, whose threads are not scheduled.
+    /// Adds work in a nested region, whose threads are not scheduled.
     pub(crate) fn work_inside(&mut self, ns: u64) {
         self.problem(Problem::Nested);
         self.work.grow_by(ns);
     }
 
-    /// A task of a region inside.
+    /// Adds a task created in a nested region.
     pub(crate) fn create_inside(&mut self, is_undeferred: bool) {
         self.problem(Problem::Nested);
         self.created += u64::from(!is_undeferred);
     }
 
-    /// The thread gets a chunk of the static loop that it is in. The first counts.
+    /// The thread receives a chunk of the static loop that it is in. Only the first chunk is kept.
     pub(crate) fn static_chunk(&mut self, thread: usize, place: PlaceId, [count, first, chunk]: [u64; 3]) {
         let of_loop = self.static_loop(place);
         if of_loop.count > 0 && of_loop.count != count {
@@ -370,19 +372,19 @@ impl Phase {
         }
         of_loop.count = count;
         of_loop.chunk = of_loop.chunk.max(chunk);
-        // Loops may begin at any number.
+        // Loops may start at any number.
         *at(&mut self.first, thread) = Some((place, first));
         *at(&mut self.of_chunk, thread) = Some(0);
     }
 
-    /// The thread gets a further chunk of a static loop, which is ordered.
+    /// The thread receives a further chunk of a static loop, which is ordered.
     pub(crate) fn next_chunk(&mut self, thread: usize, place: PlaceId) {
         let before = at(&mut self.of_chunk, thread).replace(0).unwrap_or(0);
         let longest = &mut self.static_loop(place).longest_chunk;
         *longest = Some(longest.unwrap_or(0).max(before));
     }
 
-    /// A task is created, in this taskgroup.
+    /// Adds a task that was created in this taskgroup.
     pub(crate) fn create(
         &mut self,
         thread: usize,
@@ -413,7 +415,8 @@ impl Phase {
         self.tasks.insert(task, number);
     }
 
-    /// The code of a task has ended, which is complete if it is not to be fulfilled. The creator of an undeferred one goes on.
+    /// The code of a task has ended. Unless its event has yet to be fulfilled, the task is complete. The creator of an
+    /// undeferred task continues.
     pub(crate) fn complete(&mut self, task: TaskId) {
         let number = self.tasks.get(&task).copied();
         if let Some(OfTask { strand, end, fulfilled, .. }) =
@@ -428,7 +431,8 @@ impl Phase {
         }
     }
 
-    /// The event of a detached task is fulfilled. `is_late`: its code has ended, so it is complete.
+    /// The event of a detached task is fulfilled. `is_late`: the task's code has already ended, so that the task is now
+    /// complete.
     pub(crate) fn fulfil(&mut self, thread: usize, at: At, task: TaskId, is_late: bool) {
         let Some(number) = self.tasks.get(&task).copied() else {
             return;
@@ -481,14 +485,14 @@ impl Phase {
             return;
         };
         if to.strand != to.end {
-            // Its creator waits before it starts it.
+            // The creator waits before it starts the undeferred task.
             return self.wait_for_one(to.strand, from);
         }
         self.all[to.strand as usize].after += 1;
         self.all[from as usize].successors.push(to.strand);
     }
 
-    /// A creator waits for all that it has created.
+    /// The creator waits for all tasks that it has created.
     pub(crate) fn wait(&mut self, thread: usize, (at, creator): (At, Creator)) {
         if let Some(newest) = self.newest(thread, creator) {
             let tasks = std::mem::replace(newest, NONE);
@@ -502,7 +506,7 @@ impl Phase {
         self.wait_for(thread, at, tasks, |task| task.in_group);
     }
 
-    /// The thread waits for a list of tasks.
+    /// The thread waits for the tasks of a list. `before` gives the previous task of the list.
     fn wait_for(&mut self, thread: usize, at: At, mut task: u32, before: impl Fn(&OfTask) -> u32) {
         let first = self.awaited.len();
         while let Some(of_task) = self.of_tasks.get(task as usize) {
@@ -524,13 +528,14 @@ impl Phase {
         }
     }
 
-    /// Work of members outside of loops and single regions.
+    /// The members' work outside of loops and single regions.
     fn replicated(&self) -> impl Iterator<Item = u64> {
         let strands = self.strands();
         self.members().map(|strand| strands[strand as usize].work())
     }
 
-    /// The work that members did more than others outside of loops and tasks, where that is not by chance.
+    /// The extra work of members outside of loops and tasks, compared with the member that does least, unless it may be
+    /// chance.
     pub(crate) fn uneven(&self, size: usize) -> u64 {
         let longest = self.replicated().max().unwrap_or(0);
         let least = match self.members().count() < size {
@@ -546,12 +551,12 @@ impl Phase {
         self.replicated().max().unwrap_or(0)
     }
 
-    /// How long each lock was held: by members, by others.
+    /// The time for which each lock was held: by members, and by other strands.
     pub(crate) fn held(&self) -> impl Iterator<Item = (u64, u64)> {
         self.locks.values().copied()
     }
 
-    /// The longest chain of work that must be done one after the other, where the creation of a task costs this.
+    /// The span: the longest chain of work that must be executed sequentially, if creating a task costs `creation_ns`.
     pub(crate) fn span(&self, creation_ns: u64) -> u64 {
         let strands = self.strands();
         let in_loops = self.in_loops().max().unwrap_or(0);
@@ -568,7 +573,7 @@ impl Phase {
         chains.longest.max(in_loops)
     }
 
-    /// The shortest time from one creation of a task to the next: what a creation costs at most.
+    /// The shortest time between two task creations, an upper bound of the cost of a creation.
     pub(crate) fn creation_ns(&self) -> Option<u64> {
         if self.created < 2 {
             return None;
@@ -583,7 +588,7 @@ impl Phase {
             .min()
     }
 
-    /// The longest piece of work of each static loop: what a member has of it.
+    /// By static loop, the longest sequential piece: a member's part.
     fn in_loops(&self) -> impl Iterator<Item = u64> {
         self.loops.iter().map(|of_loop| {
             let members = of_loop.members.iter().map(|(_, ns)| *ns);
@@ -596,25 +601,25 @@ impl Phase {
     }
 }
 
-/// The longest chains to the ends of a phase's strands.
+/// The longest chains of work that lead to the ends of a phase's strands.
 struct Chains<'p> {
     phase: &'p Phase,
     creation_ns: u64,
     of: Vec<OfStrand>,
-    /// Those that can go on.
+    /// The strands that can continue.
     ready: Vec<u32>,
-    /// Strands that wait for others.
+    /// The strands that wait for others.
     waiters: Waiters,
     longest: u64,
 }
 
-/// How far a strand is.
+/// The progress of a strand.
 #[derive(Clone, Copy, Debug)]
 struct OfStrand {
     step: u32,
-    /// The chain so far; of one that has not started, what it starts behind.
+    /// The length of its chain so far; before it starts, the length of the longest chain that it must wait for.
     now: u64,
-    /// What it waits for: its creation, and strands that must be complete before.
+    /// Number of things that it waits for: its creation, and strands that must be complete before it.
     missing: u32,
 }
 
@@ -627,7 +632,7 @@ impl<'p> Chains<'p> {
         Chains { phase, creation_ns, of: of.collect(), ready: Vec::new(), waiters, longest: 0 }
     }
 
-    /// One of the things that a strand waits for is there, at the end of a chain of this length.
+    /// One of the things that a strand waits for has happened, at the end of a chain of this length.
     fn start(&mut self, strand: u32, now: u64) {
         let of_strand = &mut self.of[strand as usize];
         of_strand.now = of_strand.now.max(now);
@@ -637,7 +642,7 @@ impl<'p> Chains<'p> {
         }
     }
 
-    /// Does the steps of a strand, until it waits for what has not ended.
+    /// Executes the steps of a strand until it must wait.
     fn go_on(&mut self, strand: u32) {
         let phase = self.phase;
         let OfStrand { mut step, mut now, .. } = self.of[strand as usize];
@@ -682,7 +687,7 @@ impl<'p> Chains<'p> {
     }
 }
 
-/// The thing of that number, where there may be none yet.
+/// The element with this number; extends the vector if necessary.
 fn at<T>(things: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
     if number >= things.len() {
         things.resize_with(number + 1, || None);

@@ -8,37 +8,38 @@ use super::phase::{Phase, Problem};
 use crate::model::place_id::PlaceId;
 use crate::model::sum::Sum;
 
-/// A problem of less of a region's time is none.
+/// A problem that affects less than this share of a region's time is ignored.
 const MAX_PROBLEM: f64 = 0.05;
 
-/// Where more of a region's time is code outside of loops and tasks, it is not taken to be executed by each thread.
+/// If code outside of loops and tasks takes more than this share of a region's time, it is not assumed to be executed
+/// by each thread.
 const MAX_REPLICATED: f64 = 0.5;
 
-/// The times of regions at a place on other numbers of threads, and the work and span of their tasks.
+/// The times of the regions at a place on other numbers of threads, and the work and span of their tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scaling {
-    /// The most threads that it had.
+    /// The largest recorded number of threads.
     pub(crate) threads: u32,
-    /// The model's time for the recorded numbers of threads.
+    /// The time that the model computes for the recorded numbers of threads.
     pub(crate) modelled: u64,
-    /// The model's time for the numbers asked for.
+    /// The time that the model computes for each requested number of threads.
     pub(crate) on: Vec<u64>,
     pub(crate) tasks: u64,
     pub(crate) work: u64,
     pub(crate) span: u64,
     pub(crate) burdened_span: u64,
-    /// The most that the creation of a task costs, where several followed each other.
+    /// Upper bound of the cost of creating a task, if several were created in succession.
     pub(crate) creation_ns: Option<u64>,
-    /// How long members took for code outside of loops and tasks.
+    /// The members' time in code outside of loops and tasks.
     pub(crate) replicated: u64,
-    /// How long what cannot be predicted took.
+    /// By problem, the time that cannot be predicted because of it.
     pub(crate) problems: BTreeMap<Problem, u64>,
-    /// The loops in it with other schedules.
+    /// The region's loops with other schedules.
     pub(crate) loops: BTreeMap<PlaceId, LoopTimes>,
 }
 
 impl Scaling {
-    /// The reason why it cannot be predicted.
+    /// The reason why the region cannot be predicted.
     pub(crate) fn problem(&self) -> Option<Problem> {
         let is_much = |ns: u64| ns as f64 > MAX_PROBLEM * self.modelled as f64;
         let mut problems = self.problems.iter();
@@ -47,12 +48,12 @@ impl Scaling {
         problem.or(is_replicated.then_some(Problem::Replicated))
     }
 
-    /// Whether what it says rests on code outside of loops and tasks that each thread is taken to execute.
+    /// Whether the prediction assumes that each thread executes the code outside of loops and tasks.
     pub(crate) fn is_assumed(&self) -> bool {
         self.replicated as f64 > MAX_PROBLEM * self.modelled as f64
     }
 
-    /// A barrier ends what `size` threads did.
+    /// Adds a phase of `size` threads, which a barrier has ended.
     pub(crate) fn add(&mut self, phase: &Phase, size: u32, numbers: &[u32], scheduler: &mut Scheduler) {
         let as_recorded = size as usize;
         loop_schedules::add(&mut self.loops, phase, size);
@@ -102,7 +103,7 @@ impl Scaling {
         });
     }
 
-    /// Gives its places the numbers that `place` has for them.
+    /// Renumbers places.
     pub(crate) fn renumber(&mut self, place: impl Fn(PlaceId) -> PlaceId) {
         let loops = std::mem::take(&mut self.loops);
         self.loops = loops.into_iter().map(|(id, times)| (place(id), times)).collect();
@@ -146,7 +147,7 @@ mod tests {
         scaling
     }
 
-    /// One thread creates tasks of this work.
+    /// A phase in which one thread creates tasks with this work.
     fn fan(tasks: impl Iterator<Item = u64>) -> Phase {
         let mut phase = Phase::default();
         let single = At::Strand(phase.share());
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn static_loops_are_divided_anew() {
-        // Blocks of two iterations, the later the longer.
+        // Blocks of two iterations with increasing work.
         let mut phase = Phase::default();
         for thread in 0..4 {
             phase.static_chunk(thread, 7, [8, 2 * thread as u64, 2]);
@@ -231,7 +232,7 @@ mod tests {
         }
         let blocks = scaling(phase, 4, &[1, 2, 4, 8, 16]);
         assert_eq!(blocks.on, [100, 70, 40, 20, 20]);
-        // Chunks of one iteration in turn.
+        // Chunks of one iteration, assigned round-robin.
         let mut phase = Phase::default();
         for thread in 0..2 {
             phase.static_chunk(thread, 7, [8, thread as u64, 1]);

@@ -1,4 +1,4 @@
-//! Phases that are complete, and who schedules them: this thread, or others.
+//! Schedules completed phases, on this thread or on a pool of other threads.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -10,10 +10,10 @@ use super::phase::Phase;
 use super::region_scaling::Scaling;
 use crate::model::place_id::PlaceId;
 
-/// Steps of the phases that another thread gets at once: as many as spare most of the hand-overs.
+/// Number of steps that are passed to another thread at once, which keeps the number of hand-overs low.
 const BATCH: usize = 1 << 12;
 
-/// A phase of a region at a place, which `size` threads had.
+/// A completed phase of a region, recorded with `size` threads.
 #[derive(Debug)]
 struct Complete {
     place: PlaceId,
@@ -21,7 +21,7 @@ struct Complete {
     phase: Phase,
 }
 
-/// The times of phases on other numbers of threads, added up by place.
+/// The times of phases on other numbers of threads, summed by place.
 #[derive(Debug)]
 struct Times {
     numbers: Vec<u32>,
@@ -34,7 +34,7 @@ impl Times {
         Times { numbers, scheduler: Scheduler::default(), places: BTreeMap::new() }
     }
 
-    /// Adds a phase; gives its memory back.
+    /// Adds a phase; returns it for reuse of its memory.
     fn add(&mut self, complete: Complete) -> Phase {
         let Complete { place, size, mut phase } = complete;
         let of_place = self.places.entry(place).or_default();
@@ -44,26 +44,26 @@ impl Times {
     }
 }
 
-/// Schedules phases. Their times are added up, so that it does not matter who schedules which.
+/// Schedules phases. Times are summed, so the result does not depend on which thread schedules a phase.
 #[derive(Debug)]
 pub(crate) struct Scheduling {
     here: Times,
     spare: Vec<Phase>,
-    /// How many phases there were.
+    /// The number of phases so far.
     phases: u64,
     others: Others,
 }
 
-/// Other threads that schedule; there may be none.
+/// The other scheduling threads, if any.
 #[derive(Debug)]
 struct Others {
     workers: Vec<Worker>,
-    /// The one that gets the next batch.
+    /// The index of the thread that receives the next batch.
     next: usize,
     batch: Vec<Complete>,
-    /// The steps of its phases.
+    /// The number of steps in the batch.
     steps: usize,
-    /// Phases that were scheduled.
+    /// Scheduled phases, returned for reuse.
     spare: Receiver<Vec<Phase>>,
 }
 
@@ -74,15 +74,15 @@ struct Worker {
 }
 
 impl Worker {
-    /// `None` where there can be no more threads.
+    /// `None` if no more threads can be created.
     fn new(numbers: Vec<u32>, to_spare: Sender<Vec<Phase>>) -> Option<Worker> {
-        // Phases may be large: one batch waits.
+        // Phases may be large, so only one batch is queued.
         let (batches, of_thread) = sync_channel::<Vec<Complete>>(1);
         let work = move || {
             let mut times = Times::new(numbers);
             for batch in of_thread {
                 let spare = batch.into_iter().map(|complete| times.add(complete));
-                // Nobody takes it where the work has ended.
+                // Fails if the receiver has ended, which does not matter.
                 let _ = to_spare.send(spare.collect());
             }
             times.places
@@ -94,7 +94,8 @@ impl Worker {
 }
 
 impl Scheduling {
-    /// Schedules on these `numbers` of threads; at most `threads` others do it, this one where there are none.
+    /// Schedules phases on these `numbers` of threads, using up to `threads` other threads, or this one if there are
+    /// none.
     pub(crate) fn new(numbers: Vec<u32>, threads: usize) -> Scheduling {
         let (to_spare, spare) = channel();
         let worker = |_| Worker::new(numbers.clone(), to_spare.clone());
@@ -112,7 +113,7 @@ impl Scheduling {
         }
     }
 
-    /// Forgets the phases of before, which only this thread has scheduled.
+    /// Forgets earlier phases. Only this thread may have scheduled any.
     pub(crate) fn forget(&mut self) {
         self.here.places.clear();
     }
@@ -130,7 +131,7 @@ impl Scheduling {
         phase
     }
 
-    /// A phase of a region at `place` is complete, which `size` threads had.
+    /// Adds a completed phase of a region at `place`, recorded with `size` threads.
     pub(crate) fn add(&mut self, place: PlaceId, size: u32, phase: Phase) {
         let steps = phase.steps();
         let complete = Complete { place, size, phase };
@@ -151,7 +152,7 @@ impl Scheduling {
     pub(crate) fn places(mut self) -> BTreeMap<PlaceId, Scaling> {
         self.others.send();
         let mut places = self.here.places;
-        // All have got all before the first is waited for.
+        // Closes the queues of all workers before waiting for the first.
         let workers = self.others.workers.into_iter();
         let threads: Vec<_> = workers.map(|worker| worker.thread).collect();
         for thread in threads {
@@ -169,7 +170,7 @@ impl Others {
         let (batch, workers) = (std::mem::take(&mut self.batch), &self.workers);
         self.steps = 0;
         if let Some(worker) = workers.get(self.next) {
-            // It takes no more only when it panicked, which its end reports.
+            // Fails only if the worker panicked, which joining it will report.
             let _ = worker.batches.send(batch);
             self.next = (self.next + 1) % workers.len();
         }
@@ -181,7 +182,7 @@ mod tests {
     use super::super::phase::At;
     use super::*;
 
-    /// Phases of two places, whose work differs.
+    /// The result for phases of two places with different work.
     fn places(threads: usize) -> BTreeMap<PlaceId, Scaling> {
         let mut scheduling = Scheduling::new(vec![1, 2, 3], threads);
         for number in 0..20_000 {

@@ -1,9 +1,9 @@
-//! The numbers of threads that a run is predicted for.
+//! The numbers of threads for which a run is predicted.
 
-/// Numbers of threads that are all tried; beyond, some are.
+/// Up to this number, all numbers of threads are predicted; above it, only some.
 const MAX_ALL: u32 = 16;
 
-/// The numbers of threads that are tried, where the most that were busy are `busiest`: 1 to 2 x N.
+/// The numbers of threads to predict if at most `busiest` threads were busy: 1 to 2 x N.
 pub(crate) fn numbers(busiest: u32) -> Vec<u32> {
     let most = busiest.saturating_mul(2);
     if !(1..=1 << 12).contains(&busiest) {

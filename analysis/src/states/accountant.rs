@@ -1,4 +1,5 @@
-//! One process's threads, state by state: what the sums of [`Answers`] add up.
+//! Accounts for the threads of one process, state by state, and shows the states that the sums in [`Answers`] consist
+//! of.
 
 use omptrace_timeline::model::{Item, LocationId, Ns, RegionId, Sink, Wants};
 
@@ -12,42 +13,43 @@ use crate::states::collector::Collector;
 pub struct State {
     /// The thread.
     pub thread: LocationId,
-    /// Since when, in nanoseconds since the timeline's start.
+    /// The start, in nanoseconds since the timeline's start.
     pub begin: Ns,
-    /// Until when.
+    /// The end.
     pub end: Ns,
-    /// What the time goes to.
+    /// The cause to which the time is attributed.
     pub cause: Cause,
-    /// Where the thread is; `None` in serial code.
+    /// The region in which the thread is; `None` in serial code.
     pub place: Option<RegionId>,
-    /// Of a wait for a mutex, who had it.
+    /// For a wait for a mutex: the mutex and its holder.
     pub due: Option<Due>,
 }
 
 /// A mutex that a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Its wait id; `None` where the runtime does not say.
+    /// The mutex's wait id; `None` if the runtime does not report it.
     pub wait_id: Option<u64>,
-    /// The other thread that had it, or had it last, and from where; `None` where that was not seen.
+    /// The other thread that holds the mutex or held it last, and the region from which it acquired the mutex; `None`
+    /// if that was not observed.
     pub holder: Option<(LocationId, RegionId)>,
 }
 
-/// The answers of one process, and when it ran.
+/// The answers of one process, and its lifetime.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessAccount {
-    /// When the process began, in nanoseconds since the timeline's start.
+    /// The start of the process, in nanoseconds since the timeline's start.
     pub begin: Ns,
-    /// When it ended.
+    /// The end of the process.
     pub end: Ns,
-    /// Its answers, as if it were alone; nothing was replayed.
+    /// The answers about this process alone, without a replay.
     pub answers: Answers,
 }
 
-/// Accounts for the threads of one process, and gives their states.
+/// Accounts for the threads of one process, and returns their states.
 ///
-/// The states' times by cause add up to [`Answers::accounting`]. Exceptions are what no thread did (`serial`, `narrow_team`, pauses
-/// of the recording) and events that make no sense.
+/// The states' times by cause add up to [`Answers::accounting`], except for time in which no thread was in a state
+/// (`serial`, `narrow_team`, pauses of the recording), and except for contradictory events.
 #[derive(Debug)]
 pub struct Accountant(Collector<0>);
 
@@ -58,12 +60,13 @@ impl Default for Accountant {
 }
 
 impl Accountant {
-    /// The states that have become complete. Those of one thread do not overlap; they come nearly in the order of time.
+    /// The states that have ended since the last call. The states of a thread do not overlap; their order is
+    /// approximately chronological.
     pub fn states(&mut self) -> impl Iterator<Item = State> + use<> {
         self.0.take_spans().into_iter().map(State::of)
     }
 
-    /// The answers; `None` where no process came.
+    /// The answers; `None` if there was no process.
     pub fn finish(self) -> Option<ProcessAccount> {
         let (part, (begin, end)) = self.0.finish_with_life();
         (!part.is_empty()).then(|| ProcessAccount { begin, end, answers: part.answers(None) })

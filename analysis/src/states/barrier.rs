@@ -1,44 +1,44 @@
-//! One barrier of one team: who has arrived, and what the others do meanwhile.
+//! One barrier of one team: which members have arrived, and what the others do in the meantime.
 
 use omptrace_timeline::model::Ns;
 
 use crate::model::place_id::PlaceId;
 use crate::model::sum::Sum;
 
-/// How long a barrier was in each state, in nanoseconds. Their sum is the time since the first member arrived.
+/// The time that a barrier has spent in each phase, in nanoseconds. The sum is the time since the first member arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clocks {
-    /// Members were missing.
+    /// Some members had not arrived.
     pub(crate) late: u64,
-    /// All had arrived, and some ran tasks.
+    /// All members had arrived, and some ran tasks.
     pub(crate) starved: u64,
-    /// All had arrived, and nobody ran a task.
+    /// All members had arrived, and none ran a task.
     pub(crate) over: u64,
 }
 
 /// One barrier of one team.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Barrier {
-    /// Members that have arrived, also those that have left.
+    /// Number of members that have arrived, including those that have left since.
     pub(crate) arrived: u32,
-    /// Members that have left.
+    /// Number of members that have left.
     pub(crate) left: u32,
-    /// Members that are in it and run tasks.
+    /// Number of members inside the barrier that run tasks.
     pub(crate) running: u32,
-    /// It is the one at its region's end.
+    /// The barrier is the one at its region's end.
     pub(crate) is_last: bool,
-    /// Hidden helpers that run tasks of the team.
+    /// Number of hidden helpers that run tasks of the team.
     pub(crate) helpers: u32,
-    /// Where the first member arrived, unless that is the region's end.
+    /// The barrier at which the first member arrived; `None` for the barrier at a region's end.
     pub(crate) place: Option<PlaceId>,
     now: Ns,
     clocks: Clocks,
-    /// [`Clocks::over`] when the last task began: it was not over as yet.
+    /// [`Clocks::over`] when the last task began: at that time, the barrier turned out not to be over.
     pub(crate) gaps: u64,
-    /// The waiting that a late member caused since the barrier began: the threads that waited, divided by those that were
-    /// late.
+    /// Running sum of the waiting time caused by each late member: the number of waiting threads divided by the number
+    /// of late ones, integrated over time.
     pub(crate) by_late: f64,
-    /// Like `by_late`, what a task caused that ran after all had arrived.
+    /// The same for each thread that ran a task after all members had arrived.
     pub(crate) by_tasks: f64,
 }
 
@@ -47,7 +47,7 @@ impl Barrier {
         Barrier { now, ..Barrier::default() }
     }
 
-    /// Goes on to `time`, in a team of `size`.
+    /// Advances the clocks to `time`, in a team of `size` threads.
     pub(crate) fn until(&mut self, time: Ns, size: u32) {
         if time <= self.now {
             return;
@@ -66,13 +66,13 @@ impl Barrier {
         }
     }
 
-    /// A member that is in it runs a task from now on.
+    /// A member inside the barrier starts to run tasks.
     pub(crate) fn run(&mut self) {
         self.running += 1;
         self.gaps = self.clocks.over;
     }
 
-    /// A hidden helper runs a task of the team from now on.
+    /// A hidden helper starts to run a task of the team.
     pub(crate) fn helper_begins(&mut self, size: u32) {
         self.helpers += 1;
         if self.arrived >= size {
@@ -80,7 +80,8 @@ impl Barrier {
         }
     }
 
-    /// How many threads of a team of `size` each of those keeps waiting now that are late, or else run tasks.
+    /// How many threads of a team of `size` each late member currently keeps waiting; if none is late, each thread that
+    /// runs a task.
     pub(crate) fn kept_waiting(&self, size: u32) -> f64 {
         let waiting = self.arrived.saturating_sub(self.left + self.running);
         let by = match size.checked_sub(self.arrived) {
@@ -93,8 +94,8 @@ impl Barrier {
         }
     }
 
-    /// The place of work before the barrier that is done at `place`. GCC's static loops are not seen: if that is the `region` itself,
-    /// the barrier tells one loop of it from the others.
+    /// The place of work before the barrier, recorded at `place`. If GCC's static loops are invisible, such work is
+    /// recorded at the `region` itself; the barrier's place then tells the loops of the region apart.
     pub(crate) fn place_before(&self, place: PlaceId, region: PlaceId, shows_loops: bool) -> PlaceId {
         self.place.filter(|_| !shows_loops && place == region).unwrap_or(place)
     }

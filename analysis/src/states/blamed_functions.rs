@@ -1,11 +1,11 @@
-//! The functions that waits are due to, by samples of the threads that caused them.
+//! The functions that other threads waited for, according to samples of the threads that caused the waits.
 //!
 //! ```text
-//! blame of a cause at a place = what its functions kept others waiting + what nobody was sampled in
+//! blame of a cause at a place = waits caused by sampled functions + waits without samples
 //! ```
 //!
-//! A sample's processor time, times the threads that waited at that moment, is what its function kept others waiting. That is a
-//! statistical number beside an exact one, so functions never have more than the whole.
+//! A sample blames its function for its CPU time, times the number of threads that waited when it was taken. This is a
+//! statistical value, whereas the blame of the place is exact, so the sum over functions is limited to the latter.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,21 +20,21 @@ use crate::model::state_sums::SerialTimes;
 use crate::model::sum::{Sum, sum};
 use crate::summary::map_as_pairs;
 
-/// Times of a process by function, cause and place, not yet limited.
+/// Blamed time of a process by cause, place and function, not yet limited.
 #[derive(Debug, Default)]
 pub(crate) struct ByCause(BTreeMap<(Cause, Place), BTreeMap<FunctionNumber, f64>>);
 
-/// Times by function, cause and place.
+/// Blamed time by cause, place and function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Functions {
-    /// There are samples.
+    /// At least one sample was taken.
     pub(crate) has_samples: bool,
     #[serde(with = "map_as_pairs")]
     of: BTreeMap<(Cause, Place, FunctionName), u64>,
-    /// Processor time of each by itself.
+    /// CPU time of each function without its callees.
     #[serde(with = "map_as_pairs")]
     pub(crate) times: BTreeMap<FunctionName, SerialTimes>,
-    /// Processor time of flushes, or else of lock tests, by the function that makes them.
+    /// CPU time of flushes (true) or lock tests (false), by calling function.
     #[serde(with = "map_as_pairs")]
     pub(crate) spins: BTreeMap<(FunctionName, bool), u64>,
 }
@@ -47,7 +47,7 @@ impl ByCause {
         }
     }
 
-    /// The times, where those of one cause and place are no more than in `blame`.
+    /// The blamed time, limited to `blame` for each cause and place.
     pub(crate) fn limited(
         self,
         blame: &BTreeMap<(Cause, Place), u64>,
@@ -63,7 +63,7 @@ impl ByCause {
     }
 }
 
-/// Parts of `whole` by function, which together are no more than it.
+/// Scales or cuts the time of functions so that it does not exceed `whole`.
 fn limit(
     whole: u64,
     weights: BTreeMap<FunctionNumber, f64>,
@@ -86,7 +86,7 @@ fn limit(
     limited
 }
 
-/// Processor time by function, as a part of `whole`.
+/// CPU time by function, limited to `whole`.
 pub(crate) fn within(whole: u64, times: ByFunction, names: &[FunctionName]) -> BTreeMap<FunctionName, u64> {
     let times = times.into_iter();
     let weights = times.map(|(function, ns)| (function, ns as f64));
@@ -118,7 +118,7 @@ impl Functions {
         known.other_ns = known.other_ns.saturating_add(times.other_ns);
     }
 
-    /// The functions of a row of blame, the longest first, and what of its `ns` belongs to none.
+    /// The functions of a row of blame, largest time first, and the part of `ns` that no function accounts for.
     pub(crate) fn of_row(&self, cause: Cause, place: &Place, ns: u64) -> (Vec<FunctionShare>, Option<u64>) {
         let first = (cause, place.clone(), FunctionName::default());
         let rows = self.of.range(first..);
@@ -126,7 +126,7 @@ impl Functions {
         self.shares(ns, rows.map(|((_, _, name), ns)| (name, *ns)))
     }
 
-    /// `rows` as shares, the longest first, and what of `whole` is in none.
+    /// `rows` as shares, largest first, and the part of `whole` that they do not cover.
     pub(crate) fn shares<'f>(
         &self,
         whole: u64,

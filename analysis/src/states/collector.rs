@@ -1,4 +1,4 @@
-//! Takes a timeline in and hands each thread's regions and events to the process that they belong to.
+//! Receives a timeline and passes each thread's regions and events to its process.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ use crate::what_if::scenario::{Plan, Target};
 use crate::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
 
 impl FunctionName {
-    /// That of a function of the timeline.
+    /// The name of a timeline's function.
     pub fn of(function: &Function) -> FunctionName {
         FunctionName {
             function: function.name.clone(),
@@ -46,7 +46,7 @@ impl FunctionName {
     }
 }
 
-/// The argument of that name; 0 where there is none.
+/// The argument with this name; 0 if there is none.
 fn number(arguments: Arguments<'_>, name: &str) -> u64 {
     let mut numbers = arguments.iter().filter(|argument| argument.name == name);
     match numbers.next().map(|argument| argument.value) {
@@ -55,15 +55,15 @@ fn number(arguments: Arguments<'_>, name: &str) -> u64 {
     }
 }
 
-/// The first iteration of a chunk, and how many it has.
+/// The first iteration of a chunk, and its number of iterations.
 fn iterations(arguments: Arguments<'_>) -> [u64; 2] {
     ["start", "iterations"].map(|name| number(arguments, name))
 }
 
-/// The results of replays with changes.
+/// The results of replaying hypothetical changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Predicted {
-    /// By plan, the end of the last process.
+    /// By plan: the end of the last process.
     pub(crate) ends: [Ns; MAX_SCENARIOS],
     /// The times of regions on other numbers of threads.
     pub(crate) scaling: BTreeMap<Place, Scaling>,
@@ -91,54 +91,54 @@ impl Predicted {
     }
 }
 
-/// Gathers the answers of a timeline, and what would be in `S` scenarios.
+/// Collects the answers of a timeline; if `S` is not 0, replays it in `S` scenarios instead.
 #[derive(Debug, Default)]
 pub(crate) struct Collector<const S: usize> {
-    /// N, where the user says it.
+    /// N, if the user gave it.
     threads: Option<NonZero<u32>>,
-    /// The threads that are accounted for.
+    /// The threads to account for.
     selected: SelectedThreads,
-    /// It is given windows.
+    /// The analysis is limited to windows.
     has_windows: bool,
-    /// Samples say which functions waits are due to.
+    /// Samples are used to blame functions.
     has_functions: bool,
     plans: Vec<Plan>,
     scenarios: Scenarios<S>,
     regions: Regions,
     current: Option<Current<S>>,
     part: MergeableAnswers,
-    /// By scenario, the end of the last process.
+    /// By scenario: the end of the last process.
     predicted: Option<[Ns; S]>,
-    /// Numbers of threads that regions are scheduled on.
+    /// The numbers of threads on which regions are scheduled.
     numbers: Vec<u32>,
-    /// Other threads that schedule, at most.
+    /// Maximum number of additional threads for scheduling.
     schedulers: usize,
     scaling: BTreeMap<Place, Scaling>,
     loops: BTreeMap<Place, LoopTimes>,
-    /// Who sees the threads' states, where somebody does; the process that comes now has it.
+    /// Receives the threads' states, if present. While a process is analysed, the process holds it.
     observer: Option<Box<dyn StateObserver>>,
     gathered: Option<Gathered>,
-    /// Of a process that has ended, the states that nobody has taken.
+    /// The states of processes that have ended, which nobody has taken yet.
     spans: Vec<Span>,
-    /// When the process ran.
+    /// The lifetime of the process.
     life: (Ns, Ns),
-    /// It has a segment of the process only: when that began, and its results.
+    /// The timeline is a segment of the process. The next two fields are the segment's start and its results.
     is_of_segment: bool,
     began: Option<Ns>,
     ended: Option<Ended<S>>,
-    /// Of how many processes the critical paths are drawn, and those so far.
+    /// The number of processes whose critical paths are drawn, and the paths so far.
     drawn: Option<usize>,
     paths: Vec<Arc<[ExtraInterval]>>,
 }
 
-/// The process that comes now.
+/// The process that is being analysed.
 #[derive(Debug)]
 struct Current<const S: usize> {
     threads: Threads<S>,
     of: About,
 }
 
-/// A process that has ended, or a segment of it.
+/// A process that has ended, or a segment of a process.
 #[derive(Debug)]
 struct Ended<const S: usize> {
     finished: Finished<S>,
@@ -148,7 +148,7 @@ struct Ended<const S: usize> {
     of: About,
 }
 
-/// What is known of a process.
+/// The metadata of a process.
 #[derive(Debug)]
 struct About {
     begin: Ns,
@@ -157,48 +157,48 @@ struct About {
     processors: Option<u32>,
     queues: Queues,
     names: Names,
-    /// Its first location.
+    /// The number of its first location.
     first: Option<u32>,
     /// Iterations of a loop waited for others by `ordered depend(sink)`.
     has_doacross: bool,
-    /// Threads so far, and of those, the selected ones.
+    /// Number of threads so far, and number of selected threads.
     seen: u32,
     selected: u32,
 }
 
 impl Collector<0> {
-    /// The collector of a part of a run. `threads`: N, where the user says it.
+    /// A collector for a part of a run. `threads`: N, if the user gave it.
     pub(crate) fn new(threads: Option<NonZero<u32>>, selected: SelectedThreads) -> Self {
         Collector { threads, selected, ..Collector::default() }
     }
 
-    /// Returns it with a picture over time.
+    /// Also collects an overview.
     pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
         let observer = gathering.map(|gathering| -> Box<dyn StateObserver> { Box::new(gathering) });
         Collector { observer, ..self }
     }
 
-    /// Returns it with what samples show of functions.
+    /// Also blames functions, by samples.
     pub(crate) fn with_functions(self) -> Self {
         Collector { has_functions: true, ..self }
     }
 
-    /// The sums, and what the picture over time of the one process is made of.
+    /// The sums, and the data for the overview of the only process.
     pub(crate) fn finish_with_gathered(self) -> (MergeableAnswers, Option<Gathered>) {
         (self.part, self.gathered)
     }
 
-    /// One that gives each state of the one process's threads.
+    /// A collector that returns each state of the threads of a single process.
     pub(crate) fn observing() -> Self {
         Collector { observer: Some(Box::new(Spans::default())), ..Collector::default() }
     }
 
-    /// Returns it with N, where the user says it.
+    /// Sets N, if the user gave it.
     pub(crate) fn with_threads(self, threads: Option<NonZero<u32>>) -> Self {
         Collector { threads, ..self }
     }
 
-    /// The states that are complete and that nobody has taken yet.
+    /// The states that have ended since the last call.
     pub(crate) fn take_spans(&mut self) -> Vec<Span> {
         let of_current = self.current.as_mut().map(|current| &mut current.threads);
         let observer = of_current.and_then(|threads| threads.observer.as_deref_mut());
@@ -206,12 +206,12 @@ impl Collector<0> {
         std::mem::take(spans.map_or(&mut self.spans, |spans| &mut spans.ready))
     }
 
-    /// The sums of the one process, and when it ran.
+    /// The sums of the only process, and its lifetime.
     pub(crate) fn finish_with_life(self) -> (MergeableAnswers, (Ns, Ns)) {
         (self.part, self.life)
     }
 
-    /// Keeps the steps of the critical paths of this many `processes`.
+    /// Keeps the steps of critical paths, for this many `processes`.
     pub(crate) fn drawing(processes: usize) -> Self {
         Collector { drawn: Some(processes), ..Collector::default() }
     }
@@ -223,7 +223,7 @@ impl Collector<0> {
 }
 
 impl Collector<MAX_SCENARIOS> {
-    /// Replays these plans, as many as there is room for, and schedules regions on these numbers of threads.
+    /// Replays these plans, as many as there are scenarios, and schedules regions on these numbers of threads.
     pub(crate) fn replaying(plans: &[Plan], numbers: Vec<u32>) -> Self {
         let (mut changes, mut at_end) = ([Change::Nothing; MAX_SCENARIOS], 0);
         for (scenario, plan) in plans.iter().take(MAX_SCENARIOS).enumerate() {
@@ -240,7 +240,7 @@ impl Collector<MAX_SCENARIOS> {
         }
     }
 
-    /// The result; `None` where there was no process.
+    /// The result; `None` if there was no process.
     pub(crate) fn predicted(self) -> Option<Predicted> {
         let (ends, scaling, loops) = (self.predicted?, self.scaling, self.loops);
         Some(Predicted { ends, scaling, loops })
@@ -248,12 +248,12 @@ impl Collector<MAX_SCENARIOS> {
 }
 
 impl Collector<1> {
-    /// Only schedules regions on these numbers of threads. At most `schedulers` other threads do that.
+    /// Only schedules regions on these numbers of threads, using up to `schedulers` additional threads.
     pub(crate) fn scheduling(numbers: Vec<u32>, schedulers: usize) -> Self {
         Collector { numbers, schedulers, ..Collector::default() }
     }
 
-    /// The result, with the ends that another collector predicted.
+    /// The result of scheduling, combined with the ends that another collector predicted.
     pub(crate) fn scheduled(self, predicted: Option<Predicted>) -> Option<Predicted> {
         let (scaling, loops) = (self.scaling, self.loops);
         predicted.map(|predicted| Predicted { scaling, loops, ..predicted })
@@ -444,7 +444,7 @@ impl<const S: usize> Collector<S> {
         }
     }
 
-    /// Takes in a process.
+    /// Adds the results of a process.
     fn take_in(&mut self, ended: Ended<S>) {
         let Ended { mut finished, end, tracer_ns, of } = ended;
         // Nothing of the process is analysed.
@@ -484,7 +484,7 @@ impl<const S: usize> Collector<S> {
         for (latest, predicted) in latest.iter_mut().zip(finished.predicted) {
             *latest = (*latest).max(predicted);
         }
-        // A replay counts nothing.
+        // A replay does not count anything.
         if S > 0 {
             return;
         }
@@ -505,7 +505,7 @@ impl<const S: usize> Collector<S> {
         self.part.merge(part);
     }
 
-    /// Returns it for a segment of a process.
+    /// Marks the timeline as a segment of a process.
     pub(crate) fn of_segment(self) -> Self {
         Collector { is_of_segment: true, ..self }
     }
@@ -518,7 +518,7 @@ impl<const S: usize> Collector<S> {
         }
     }
 
-    /// The longest chain of a process whose first location has the number `first`.
+    /// The critical path of a process whose first location has number `first`.
     fn path(&self, finished: &Finished<S>, names: &[Option<String>], first: u32) -> Arc<[ExtraInterval]> {
         let mut places: FastMap<u32, Arc<str>> = FastMap::default();
         let names = names.iter();

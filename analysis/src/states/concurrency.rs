@@ -1,7 +1,7 @@
-//! How many threads were busy when, and what the others had nothing to do for.
+//! The number of busy threads over time, and what kept the others idle.
 //!
-//! Changes come nearly in the order of time: a worker that is woken late belongs to its team since the region's begin. So they are
-//! kept until nothing earlier can come.
+//! Changes arrive approximately in chronological order: a worker that is woken late belongs to its team from the start
+//! of the region. So changes are queued until no earlier change can arrive.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,28 +10,28 @@ use omptrace_timeline::model::Ns;
 
 use crate::model::sum::Sum;
 
-/// A change of what threads do. At one time, ends come before begins: the order of the variants.
+/// A change of what threads do. The variants are sorted so that of simultaneous changes, ends precede starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// A thread is no longer busy.
+    /// A thread stops being busy.
     Rests,
-    /// A call of MPI returns.
+    /// An MPI call returns.
     Returns { region: u32 },
-    /// The newest outermost region of this place ends.
+    /// The newest outermost region with this place ends.
     Closes { region: u32 },
-    /// Recording goes on.
+    /// Recording continues.
     Records,
-    /// Recording is off.
+    /// Recording pauses.
     Pauses,
-    /// An outermost region of this place begins.
+    /// An outermost region with this place starts.
     Opens { region: u32 },
-    /// A thread calls MPI.
+    /// A thread starts an MPI call.
     Calls { region: u32 },
-    /// A thread is busy.
+    /// A thread becomes busy.
     Works,
 }
 
-/// Time, and of it the sum over the threads that were busy.
+/// An amount of time, and the thread time of the threads that were busy in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Nanoseconds.
@@ -46,7 +46,7 @@ impl Span {
         self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(busy));
     }
 
-    /// The threads of `threads` that had nothing to do, for each that was busy.
+    /// The number of threads with nothing to do per busy thread, if there are `threads` threads.
     pub(crate) fn idle_share(&self, threads: u64) -> f64 {
         self.idle(threads) as f64 / self.busy_ns.max(1) as f64
     }
@@ -56,41 +56,42 @@ impl Span {
         self.busy_ns.grow_by(more.busy_ns);
     }
 
-    /// Returns the time that `threads` had nothing to do.
+    /// The thread time during which `threads` threads had nothing to do.
     pub(crate) fn idle(&self, threads: u64) -> u64 {
         self.ns.saturating_mul(threads).saturating_sub(self.busy_ns)
     }
 }
 
-/// Serial code lies between two regions; `None` where it is before the first or after the last.
+/// Serial code, identified by the regions before and after it; `None` before the first region or after the last.
 pub(crate) type Between = (Option<u32>, Option<u32>);
 
-/// How many threads were busy when.
+/// The number of busy threads over time.
 #[derive(Debug)]
 pub(crate) struct Activity {
     waiting: BinaryHeap<Reverse<(Ns, Change)>>,
     now: Ns,
     /// May be negative for an instant: the end of a state that took no time sorts before its begin.
     busy: i64,
-    /// The most that were busy at one time.
+    /// The peak number of busy threads.
     pub(crate) most: u64,
     open: Vec<u32>,
-    /// Regions that took no time: their ends come before their begins.
+    /// Zero-length regions: their end has been seen, but not their start.
     closed: Vec<u32>,
     last: Option<u32>,
-    /// The calls of MPI that threads are in, the newest last, and those of no time, which end before they begin.
+    /// The MPI calls that are in progress, newest last; then zero-length calls whose end has been seen, but not their
+    /// start.
     in_calls: Vec<u32>,
     returned: Vec<u32>,
-    /// Pauses that have begun. Of one that took no time, the end comes before the begin.
+    /// Number of pauses in progress. It is negative for an instant if a pause has zero length.
     pauses: i32,
     current: Span,
-    /// Serial code, by the regions around it.
+    /// Serial code, by the regions before and after it.
     pub(crate) serial: BTreeMap<Between, Span>,
-    /// The time in which no region was open and a thread was in a call of MPI, by the newest of the calls.
+    /// Time without an open region during which a thread was in an MPI call, by the newest such call.
     pub(crate) calls: BTreeMap<u32, Span>,
-    /// The time in which regions were open, by the newest of them.
+    /// Time with open regions, by the newest open region.
     pub(crate) regions: BTreeMap<u32, Span>,
-    /// Time in which nothing was recorded.
+    /// Time during which nothing was recorded.
     pub(crate) paused_ns: u64,
 }
 
@@ -119,17 +120,17 @@ impl Activity {
         self.waiting.push(Reverse((time, change)));
     }
 
-    /// Whether there is enough to go on with.
+    /// Whether enough changes are queued to be worth processing.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() > 256
     }
 
-    /// Whether it should go on although no region has ended for long.
+    /// Whether the queue should be processed although no region has ended for a long time.
     pub(crate) fn is_overfull(&self) -> bool {
         self.waiting.len() > 1 << 16
     }
 
-    /// No change before `time` will come.
+    /// Processes the changes up to `time`. No earlier change will arrive.
     pub(crate) fn advance(&mut self, time: Ns) {
         while let Some(Reverse((at, change))) = self.waiting.peek().copied()
             && at <= time
@@ -183,7 +184,8 @@ impl Activity {
                 let closed = self.closed.iter().position(|closed| *closed == region);
                 if self.open.is_empty() {
                     self.end_serial(Some(region));
-                    // Of a window, regions behind it take no time, and serial code still lies before them.
+                    // In the time of windows, regions after a window have zero length, but serial code still lies
+                    // before them.
                     if closed.is_some() {
                         self.last = Some(region);
                     }
@@ -217,12 +219,12 @@ impl Activity {
         }
     }
 
-    /// Returns one that begins behind the region `last`.
+    /// Starts after the region `last`.
     pub(crate) fn behind(self, last: Option<u32>) -> Activity {
         Activity { last, ..self }
     }
 
-    /// Adds a later time. `known`: what the regions of that time are here.
+    /// Adds a later segment. `known` maps its regions to regions here.
     pub(crate) fn append(&mut self, more: Activity, known: impl Fn(u32) -> u32) {
         self.most = self.most.max(more.most);
         self.paused_ns.grow_by(more.paused_ns);
@@ -238,7 +240,7 @@ impl Activity {
         }
     }
 
-    /// The process ends.
+    /// Processes the remaining changes at the end of the process.
     pub(crate) fn finish(&mut self, end: Ns) {
         self.advance(end.max(self.now));
         self.end_serial(None);

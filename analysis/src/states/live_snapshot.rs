@@ -1,5 +1,5 @@
-//! A look at one process in a window of time: its answers, and what each of its threads did. For those who look again and
-//! again while the process runs, so nothing is replayed.
+//! A snapshot of one process in a window of time: its answers, and the accounting of each thread. It is taken
+//! repeatedly while the process runs, so nothing is replayed.
 
 use std::num::NonZero;
 
@@ -17,29 +17,29 @@ use crate::passes::window::{Windowed, Windows};
 /// The answers of a process in a window, and its threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Glance {
-    /// As of a whole run, of the window alone. What a change would gain is not among them.
+    /// The answers for the window, without the savings of changes.
     pub answers: Answers,
-    /// In the order of display.
+    /// The threads, in the order of display.
     pub threads: Vec<ThreadGlance>,
 }
 
-/// What a thread did in a window.
+/// The accounting of a thread in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadGlance {
     /// Its name.
     pub thread: String,
-    /// The operating system's id for it; 0 where that is not known.
+    /// The thread's id in the operating system; 0 if unknown.
     pub os_tid: u32,
     /// Its time by cause.
     pub accounting: Accounting,
-    /// The rest of the window: the thread was not there, or had nothing to do.
+    /// The rest of the window, during which the thread did not exist or had nothing to do.
     pub rest_ns: u64,
 }
 
 impl Glance {
-    /// The look at the one process of `reader`, and what was wrong with the trace. `window` is from the first time to before
-    /// the second, in nanoseconds since the session's start. `threads` is N, where the user says it. `None` where the process
-    /// did not run in the window.
+    /// A snapshot of the only process of `reader`, and the problems of its trace. `window`: a half-open interval in
+    /// nanoseconds since the session's start. `threads`: N, if the user gave it. `None` if the process did not run in
+    /// the window.
     pub fn of(
         reader: &Reader,
         symbols: &Table,
@@ -80,7 +80,7 @@ impl Glance {
     }
 }
 
-/// Gathers the answers, and who the threads are.
+/// Collects the answers and the threads.
 struct Looking {
     collector: Windowed<Collector<0>>,
     threads: Vec<(LocationId, ThreadGlance)>,

@@ -1,7 +1,9 @@
-//! The threads of one process: the state of each, the cause that its time goes to, and whom waits are due to.
+//! The threads of one process: the state of each thread, the cause of its time, and the threads and places to blame for
+//! waits.
 //!
-//! A thread is in one state from one event to the next. When a state ends, its time goes to a cause; who kept others
-//! waiting in that time is charged for it. See `docs/analysis.md` for the definitions.
+//! A thread is in one state from one event to the next. When a state ends, its time is attributed to a cause, and if
+//! the thread kept others waiting during that time, it is blamed for their waits. See `docs/analysis.md` for the
+//! definitions.
 
 pub(crate) mod accountant;
 pub(crate) mod barrier;
@@ -45,21 +47,21 @@ use task_graph_recorder::Graphs;
 
 use thread_state::{ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
 
-/// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
+/// Maximum number of open barriers of a team. More occur only in contradictory traces, in which members skip barriers.
 const MAX_OPEN_BARRIERS: usize = 64;
 
-/// The chains of the members that have arrived at a barrier, and of its tasks.
+/// The chain ends of the members that have arrived at a barrier, and of its tasks.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals<const S: usize> {
     left: ChainEnd<S>,
-    /// The sum of what each has come to without waiting.
+    /// By scenario: the sum of the times that the members have reached without waiting.
     unwaited: Unwaited<S>,
-    /// When the last member arrived, and where it worked.
+    /// When the last member arrived, and the place of its work.
     arrived: Stamp<S>,
     last_member: Option<PlaceId>,
-    /// The scenarios in which tasks are spread evenly that were run in it.
+    /// The scenarios that spread tasks evenly and apply to a task that was run in this barrier.
     spread_tasks: u16,
-    /// When the work before the barrier began, and how long the mutex was held in it that was held longest.
+    /// When the work before the barrier began, and the longest time for which one mutex was held during that work.
     began: Stamp<S>,
     held: Ns,
 }
@@ -68,42 +70,42 @@ struct Arrivals<const S: usize> {
 #[derive(Debug)]
 struct Team<const S: usize> {
     region: PlaceId,
-    /// The outermost region that it lies in.
+    /// The outermost region around this one.
     outermost: PlaceId,
     is_outermost: bool,
-    /// The teams that it lies in: the outermost, and the innermost.
+    /// The outermost team and the innermost team around this one.
     outermost_slot: Option<usize>,
     around: Option<usize>,
-    /// Of a region inside: its tasks are complete at its end, as those of a taskgroup.
+    /// For a nested region: its taskgroup, because its tasks are complete at its end.
     group: Option<GroupId>,
-    /// It lies in what is analysed, at least in part.
+    /// At least a part of the region is analysed.
     is_counted: bool,
-    /// It was opened in a single or masked region.
+    /// The region was opened in a `single` or `masked` region.
     is_in_single: bool,
     begin: Ns,
     size: Option<u32>,
     begun: u32,
-    /// When the last barrier was over, and how long each mutex was held since.
+    /// When the last barrier was over, and how long each mutex was held since then.
     began: Stamp<S>,
     held: FastMap<LockId, u64>,
-    /// Its members that have not left.
+    /// The members that have not left.
     members: Vec<usize>,
     barriers: VecDeque<Barrier>,
-    /// The number of the first in `barriers`.
+    /// The number of the first barrier in `barriers`.
     first: u64,
-    /// The arrivals at each in `barriers`.
+    /// The arrivals at each barrier in `barriers`.
     arrivals: VecDeque<Arrivals<S>>,
     fork: ChainEnd<S>,
     join: ChainEnd<S>,
-    /// Threads that wait for tasks, and those that run one.
+    /// Number of threads that wait for tasks, and number of threads that run one.
     waiting: u32,
     running: u32,
-    /// The hidden helpers among these, and the latest that they have done.
+    /// The number of hidden helpers that run a task, and their latest chain end.
     helpers: u32,
     outside: Option<Box<ChainEnd<S>>>,
     now: Ns,
     by_tasks: f64,
-    /// How long nobody ran a task.
+    /// Time during which no thread of the team ran a task.
     taskless: u64,
     is_over: bool,
 }
@@ -121,7 +123,8 @@ impl<const S: usize> Arrivals<S> {
         }
     }
 
-    /// A member has arrived or is done with a task: it is at `now` and has `waited`. `added`: what it has added so far.
+    /// A member arrives or ends a task: its chain end is `now`, and it has `waited`. `added`: its previous
+    /// contribution.
     fn add(
         &mut self,
         now: &ChainEnd<S>,
@@ -132,7 +135,8 @@ impl<const S: usize> Arrivals<S> {
         self.unwaited.add(&now.stamp, waited, added, scenarios);
     }
 
-    /// When the work of this many members would be done, if it were spread evenly: no mutex is held by two at a time.
+    /// The time by which the work would be done if it were spread evenly over this many members. Holds of one mutex
+    /// cannot overlap.
     fn in_balance(&self, scenario: usize, members: u32) -> Ns {
         let mean = self.unwaited.mean(scenario, members);
         mean.max(self.began.time(scenario).wrapping_add(self.held))
@@ -149,7 +153,7 @@ impl<const S: usize> Team<S> {
         Some((self.barriers.get_mut(index)?, self.arrivals.get_mut(index)?))
     }
 
-    /// Goes on to `time` with the clock of waits for tasks.
+    /// Advances the running sums of waits for tasks to `time`.
     fn until(&mut self, time: Ns) {
         if time <= self.now {
             return;
@@ -169,58 +173,59 @@ struct Lock<const S: usize> {
     cause: Cause,
     /// The [`Threads::epoch`] of `last` and `release`.
     epoch: u64,
-    /// The threads that wait for it.
+    /// The waiting threads.
     waiters: Vec<usize>,
     now: Ns,
-    /// Where it was acquired.
+    /// The place at which the lock was acquired.
     holder: Option<PlaceId>,
     last: Option<PlaceId>,
     since: Ns,
-    /// The holder's.
+    /// The location of the holder.
     location: usize,
-    /// The holder had to wait for it.
+    /// The holder had to wait for the lock.
     has_waited: bool,
     release: ChainEnd<S>,
-    /// A team behind whose barrier it is free at another time, and that time.
+    /// For members of this team, after a balanced barrier: the time at which the lock was free.
     freed: Option<(usize, Stamp<S>)>,
 }
 
 /// An explicit task.
 #[derive(Clone, Debug)]
 struct Task<const S: usize> {
-    /// The chains that must be there before it starts: its creation, tasks that it depends on.
+    /// The chains that must end before the task starts: its creation, and the tasks that it depends on.
     start: ChainEnd<S>,
-    /// `None` where no child is complete: many tasks have none, and there may be many tasks.
+    /// The chain end of completed children. `None` if no child is complete: there may be many tasks, and many have no
+    /// children.
     children: Option<Box<ChainEnd<S>>>,
     parent: Parent,
-    /// Who fulfilled its event.
+    /// The chain end of the thread that fulfilled its event.
     fulfilled: Option<Box<ChainEnd<S>>>,
-    /// Its code had ended by then.
+    /// The task's code had ended before its event was fulfilled.
     is_fulfilled_late: bool,
-    /// The team that waits for it.
+    /// The team that waits for the task.
     team: Option<usize>,
-    /// The innermost taskgroup that it is a task of.
+    /// The innermost taskgroup to which the task belongs.
     group: Option<GroupId>,
-    /// Where it was created.
+    /// The place where the task was created.
     region: PlaceId,
-    /// It had to wait for another.
+    /// The task had to wait for another task.
     is_dependent: bool,
-    /// 1 of those that implicit tasks create, one more of the tasks that these create.
+    /// Nesting level: 1 for tasks that implicit tasks create, and one more for each explicit task in between.
     level: u8,
     successors: Vec<TaskId>,
 }
 
-/// Whose child a task is.
+/// The creator of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Parent {
     #[default]
     Unknown,
     Task(TaskId),
-    /// The implicit task of a thread, in a team.
+    /// The implicit task of a thread in a team.
     Member(usize, usize),
 }
 
-/// The states of one process's threads, event by event.
+/// The states of one process's threads, updated event by event.
 #[derive(Debug)]
 pub(crate) struct Threads<const S: usize> {
     pub(crate) scenarios: Scenarios<S>,
@@ -228,18 +233,18 @@ pub(crate) struct Threads<const S: usize> {
     latest: Ns,
     reports: Reports,
     is_overwritten: bool,
-    /// The longest chain's steps are kept.
+    /// The steps of the critical path are kept.
     is_drawn: bool,
-    /// True where what comes now is counted.
+    /// Whether events are currently counted.
     is_inside: bool,
     has_begun: bool,
-    /// By location; `None` of those that are no threads of the program's.
+    /// By location: the thread's index; `None` for locations that are not threads of the program.
     by_location: Vec<Option<usize>>,
-    /// Of a runtime that reports no members: the outermost region that is open.
+    /// For runtimes that do not report members: the outermost open region.
     outermost_open: Option<usize>,
     /// By location.
     helpers: FastMap<usize, Helper<S>>,
-    /// The places of the tasks of serial code that helpers run now.
+    /// The places of the tasks of serial code that helpers are running.
     serial_helpers: Vec<PlaceId>,
     threads: Vec<ThreadState<S>>,
     teams: Vec<Team<S>>,
@@ -247,7 +252,7 @@ pub(crate) struct Threads<const S: usize> {
     by_id: FastMap<TeamId, usize>,
     locks: FastMap<LockId, Lock<S>>,
     tasks: FastMap<TaskId, Task<S>>,
-    /// What the complete tasks of the taskgroups left that are open, and how many there were.
+    /// By open taskgroup: the chain ends of its completed tasks. The next field numbers the groups.
     groups: FastMap<GroupId, ChainEnd<S>>,
     groups_begun: GroupId,
     /// Incremented when the process leaves its last open parallel region: chain ends of earlier epochs delay nobody any more.
@@ -260,38 +265,38 @@ pub(crate) struct Threads<const S: usize> {
     graphs: Option<Graphs>,
     samples: Samples,
     sums: Sums,
-    /// The picture over time, where one is wanted.
+    /// Receives the states, if present.
     pub(crate) observer: Option<Box<dyn StateObserver>>,
 }
 
 /// The result of [`Threads::finish`].
 #[derive(Debug)]
 pub(crate) struct Finished<const S: usize> {
-    /// When the main thread would have ended, by scenario.
+    /// By scenario: the end of the main thread.
     pub(crate) predicted: [Ns; S],
     pub(crate) scenarios: Scenarios<S>,
     pub(crate) sums: Sums,
     /// The times of regions on other numbers of threads, by place.
     pub(crate) scaling: BTreeMap<PlaceId, Scaling>,
     pub(crate) activity: Activity,
-    /// Useful time of each thread that is accounted for.
+    /// Useful time of each selected thread.
     pub(crate) useful: Vec<u64>,
-    /// The longest chain.
+    /// The useful time on the critical path.
     pub(crate) path: u64,
     pub(crate) path_by_place: FastMap<u32, u64>,
-    /// Its processor time by function, as far as there are samples.
+    /// The CPU time on the critical path by function, as far as it was sampled.
     pub(crate) path_by_function: ByFunction,
-    /// The longest chain's steps, for those who draw it.
+    /// The steps of the critical path, if they are kept.
     pub(crate) steps: Vec<Step>,
-    /// Who sees the states, where somebody does.
+    /// The observer that received the states, if any.
     pub(crate) observer: Option<Box<dyn StateObserver>>,
 }
 
 impl<const S: usize> Threads<S> {
-    /// Whether times are summed up by cause. A replay only asks when threads would have been where.
+    /// Whether times are summed by cause. A replay only predicts times.
     const COUNTS: bool = S == 0;
 
-    /// Whether times are predicted. One scenario alone is for who only schedules regions on other numbers of threads.
+    /// Whether times are predicted. A single scenario (`S == 1`) only schedules regions on other numbers of threads.
     const PREDICTS: bool = S > 1;
 
     pub(crate) fn new(begin: Ns, reports: Reports, is_overwritten: bool, scenarios: Scenarios<S>) -> Self {
@@ -328,18 +333,18 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Keeps the longest chain's steps, where this many `processes` are drawn.
+    /// Keeps the steps of the critical path, for this many `processes`.
     pub(crate) fn draw_path(&mut self, processes: usize) {
         self.is_drawn = true;
         self.chains = Chains::for_drawing(processes);
     }
 
-    /// Sets whether what comes now lies in what is analysed. Outside, nothing is counted and no time passes.
+    /// Sets whether the following events are analysed. Outside, nothing is counted, and no time passes.
     pub(crate) fn set_inside(&mut self, is_inside: bool) {
         self.is_inside = is_inside;
     }
 
-    /// Begins the time that is analysed: regions that are open lie in it, and mutexes that are held. Who had another one before is no
+    /// Begins a window: the open regions and held mutexes are inside it. Earlier holders of other mutexes no longer
     /// matter.
     pub(crate) fn window_begins(&mut self) {
         for lock in self.locks.values_mut() {
@@ -357,7 +362,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Takes in a thread; the runtime's own helpers are not the program's.
+    /// Adds a thread. The runtime's own helpers do not belong to the program.
     pub(crate) fn add(&mut self, location: usize, role: ThreadRole, is_selected: bool) {
         if role == ThreadRole::Helper {
             self.helpers.insert(location, Helper::default());
@@ -444,7 +449,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A region begins, which is the wait for `lock` where it is one.
+    /// A region starts. If it is a wait for a mutex, `lock` is the mutex.
     pub(crate) fn enter(
         &mut self,
         location: usize,
@@ -462,7 +467,7 @@ impl<const S: usize> Threads<S> {
         if kind != Kind::Task {
             self.threads[thread].has_waited_until = None;
         }
-        // The initial tasks of a league are its members' tasks.
+        // The initial tasks of a league are the tasks of its members.
         let kind = match kind {
             Kind::Initial if next.joined.is_some() => Kind::Member,
             other => other,
@@ -521,19 +526,19 @@ impl<const S: usize> Threads<S> {
         self.change_state(thread, time);
     }
 
-    /// The thread waits next for what the empty task `task` depends on.
+    /// The next wait is for the dependences of the empty task `task`.
     pub(crate) fn awaits_dependences(&mut self, location: usize, task: TaskId) {
         if let Some(Some(thread)) = self.by_location.get(location) {
             self.threads[*thread].next.task = Some(task);
         }
     }
 
-    /// A wait for tasks begins, which goes on behind each task that interrupts it.
+    /// Counts a wait for tasks. It continues after each task that interrupts it.
     pub(crate) fn count_taskwait(&mut self) {
         self.sums.taskwaits += u64::from(self.is_inside);
     }
 
-    /// A wait begins for `object`, which is not OpenMP's.
+    /// Counts an external wait (outside of OpenMP) for `object`.
     pub(crate) fn external_wait(&mut self, region: PlaceId, object: u64) {
         if self.is_inside && Self::COUNTS {
             let sums = self.sums.external.entry(region).or_default();
@@ -542,7 +547,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The host makes an operation of this many bytes on a device's data.
+    /// Counts a data operation of a device with this number of bytes.
     pub(crate) fn data_op(&mut self, region: PlaceId, bytes: u64) {
         if !self.is_inside || !Self::COUNTS {
             return;
@@ -594,7 +599,7 @@ impl<const S: usize> Threads<S> {
             }
             return;
         }
-        // A sample is no event of the program's: with samples and without, its last event is the same.
+        // A sample is not an event of the program: sampling must not change the time of the last event.
         if let ThreadEvent::Sampled { weight_ns } = event {
             return self.sampled(location, weight_ns);
         }
@@ -663,17 +668,17 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// From `time` on, nothing is recorded.
+    /// Recording is off from `time` on.
     fn pause(&mut self, time: Ns) {
         self.gaps.begin(time);
         self.push_activity(time, Change::Pauses);
     }
 
-    /// The process ends; its last event was at `last`.
+    /// The process ends at `end`; its last event was at `last`.
     pub(crate) fn finish(mut self, last: Ns, end: Ns) -> Finished<S> {
         let last = last.max(self.latest);
         let end = end.max(last);
-        // From then on nothing was recorded: the tracer ended, or the process was killed.
+        // Nothing was recorded after the last event: the tracer had ended, or the process was killed.
         if last < end && !self.gaps.is_open() {
             self.pause(last);
         }

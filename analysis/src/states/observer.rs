@@ -8,15 +8,16 @@ use omptrace_timeline::model::Ns;
 use crate::model::cause::Cause;
 use crate::model::place_id::PlaceId;
 
-/// Barrier times of a thread that wait for their cause. Beyond, the oldest are [`Cause::Barrier`].
+/// Maximum number of barrier times per thread that are kept until their cause is known. The oldest of further ones
+/// become [`Cause::Barrier`].
 const MAX_PENDING: usize = 1 << 12;
 
 /// A receiver of the threads' states.
 pub(crate) trait StateObserver: Any + Debug + Send {
-    /// The next thread.
+    /// Adds the next thread.
     fn add_thread(&mut self, location: usize);
 
-    /// What a thread did in these times; the place of serial code is `None`.
+    /// The thread was in this state in these intervals. `place` is `None` in serial code.
     fn add(
         &mut self,
         index: usize,
@@ -26,29 +27,29 @@ pub(crate) trait StateObserver: Any + Debug + Send {
         due: Option<Due>,
     );
 
-    /// A thread was in a barrier of the team at `depth`: what comes shows in which.
+    /// The thread was in a barrier of the team at `depth`. The next event shows which barrier it was.
     fn add_pending(&mut self, index: usize, depth: usize, span: (Ns, Ns), place: PlaceId);
 
-    /// What waited for its cause since then has this one.
+    /// Sets the cause of the barrier times that were pending at this depth.
     fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId);
 
-    /// An outermost region took this time.
+    /// A visit of an outermost region.
     fn add_visit(&mut self, _region: PlaceId, _span: (Ns, Ns)) {}
 
-    /// Nothing was recorded in these times. As a state it belongs to no thread.
-    fn add_gaps(&mut self, _lane: usize, _gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {}
+    /// Nothing was recorded in these intervals. As a state, a gap belongs to no thread.
+    fn add_gaps(&mut self, _index: usize, _gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {}
 }
 
-/// What a thread waited for: a mutex that another one had.
+/// What a thread waited for: a mutex that another thread held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// The mutex, where the runtime names it.
+    /// The mutex, if the runtime reports its wait id.
     pub(crate) lock: Option<u64>,
-    /// The thread's location and the place from which it had the mutex.
+    /// The location of the holder, and the place at which it acquired the mutex.
     pub(crate) holder: Option<(usize, PlaceId)>,
 }
 
-/// Cause, place and what the thread waited for.
+/// The cause, the place, and the mutex that the thread waited for.
 type Why = (Cause, Option<PlaceId>, Option<Due>);
 
 /// The time of a thread from `begin` to `end`, which has one cause.
@@ -61,7 +62,7 @@ pub(crate) struct Span {
     pub(crate) why: Why,
 }
 
-/// A thread, and the state that may go on.
+/// A thread, and its latest state, which may continue.
 #[derive(Debug, Default)]
 struct Thread {
     location: usize,
@@ -69,11 +70,11 @@ struct Thread {
     pending: Vec<(usize, Ns, Ns)>,
 }
 
-/// The states of a process's threads, as long as they can be.
+/// The states of a process's threads. Consecutive equal states are merged.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
     threads: Vec<Thread>,
-    /// Those that are complete.
+    /// The states that have ended.
     pub(crate) ready: Vec<Span>,
 }
 
@@ -109,7 +110,7 @@ impl StateObserver for Spans {
         let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
-        // Those of teams around wait on.
+        // Waiting times in enclosing teams remain pending.
         let first = thread.pending.partition_point(|(of, ..)| *of < depth);
         for (_, begin, end) in thread.pending.split_off(first) {
             self.push(index, begin, end, (cause, Some(place), None));
@@ -137,7 +138,7 @@ impl Spans {
         self.ready.extend(newest.map(|(begin, end, why)| Span { location, begin, end, why }));
     }
 
-    /// The process has ended.
+    /// Completes the states at the end of the process.
     pub(crate) fn finish(mut self) -> Vec<Span> {
         for thread in &mut self.threads {
             let location = thread.location;

@@ -7,22 +7,23 @@ use omptrace_trace_format::field::CallClass;
 
 use crate::model::cause::Cause;
 
-/// The kind of a region, as the accounting sees it.
+/// The kind of a region, for the accounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A parallel or teams region, on the thread that encounters it.
     Parallel,
-    /// From a region's begin to a member's implicit task.
+    /// The time from a region's start to a member's implicit task.
     WakeUp,
     /// A member's implicit task.
     Member,
     /// An initial task.
     Initial,
-    /// A barrier, or the wait in it; whether it is the one at a region's end, where the runtime distinguishes that.
+    /// A barrier, or the wait in it. `is_last`: the barrier at a region's end, if the runtime distinguishes it.
     Barrier { is_last: bool },
-    /// A taskwait, or another place where a thread waits for tasks. Of `is_wait`, the thread waits; else it is around a wait.
+    /// A taskwait, or another place where a thread waits for tasks. `is_wait`: the wait itself, rather than the region
+    /// around it.
     TaskSync { is_wait: bool },
-    /// A taskgroup: the program's code runs in it.
+    /// A taskgroup, in which the program's code runs.
     TaskGroup,
     /// The wait at the end of a taskgroup.
     GroupWait,
@@ -30,27 +31,27 @@ pub(crate) enum Kind {
     DependWait,
     /// Waiting for a mutex.
     MutexWait(Cause),
-    /// A critical, atomic or ordered region is held.
+    /// Holding a critical, atomic or ordered region.
     MutexHold,
-    /// Waiting for what is not OpenMP's: it interrupts work.
+    /// An external wait (outside of OpenMP), which interrupts work.
     ExternalWait,
-    /// Time that goes to one cause whatever happens around.
+    /// A region whose time is attributed to one cause regardless of the regions around it.
     Charged(Cause),
-    /// A kernel is submitted: a part of the target construct around.
+    /// The submission of a kernel, a part of the target construct around it.
     Submit,
     /// An explicit task.
     Task,
-    /// A loop, sections, another part of the program.
+    /// A loop, sections, or another part of the program.
     Work,
     /// A static loop.
     StaticLoop,
-    /// Sections.
+    /// A sections construct.
     Sections,
-    /// A chunk of another loop: says nothing about what the thread does, as [`Kind::Transparent`].
+    /// A chunk of a dynamic or guided loop: ignored by the accounting, like [`Kind::Transparent`].
     Chunk,
-    /// A part of the program that one thread of a team runs: a single or masked region.
+    /// A region that one thread of a team executes: `single` or `masked`.
     Alone,
-    /// A thread of no team waits for work.
+    /// A thread outside of teams waits for work.
     Idle,
     /// Ignored by the accounting: the region around it decides what the thread does.
     Transparent,
@@ -73,7 +74,7 @@ impl Kind {
             Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) => {
                 Kind::Barrier { is_last: kind == ompt::ompt_sync_region_barrier_implicit_parallel }
             }
-            // Who tests a lock does not wait for it.
+            // Testing a lock is not waiting for it.
             Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
                 Kind::Transparent
             }
@@ -91,8 +92,8 @@ impl Kind {
             Construct::Task | Construct::UntiedTask | Construct::TargetTask | Construct::TaskwaitTask => {
                 Kind::Task
             }
-            // All threads that come to a single region are in one region of the timeline. It has the construct of the first:
-            // that of the executor, or of another.
+            // On a timeline, all threads that come to a single region enter the same region. Its construct is that of
+            // the first of them: executor or other.
             Construct::Work(ompt::ompt_work_single_executor | ompt::ompt_work_single_other)
             | Construct::Masked => Kind::Alone,
             Construct::BufferFlush => Kind::Charged(Cause::Tracer),
@@ -107,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Whether a thread meets others in it, but for those of its own team.
+    /// Whether the thread may meet threads that are not of its own team in this region.
     pub(crate) fn meets_others(self) -> bool {
         matches!(
             self,
@@ -120,17 +121,17 @@ impl Kind {
         )
     }
 
-    /// Whether a thread in it waits for tasks, but for those that it runs meanwhile.
+    /// Whether the thread waits for tasks in this region, except while it runs some.
     pub(crate) fn is_wait_for_tasks(self) -> bool {
         matches!(self, Kind::TaskSync { is_wait: true } | Kind::GroupWait | Kind::DependWait)
     }
 
-    /// Whether it is an MPI call, which the program's own code makes.
+    /// Whether the region is an MPI call, made by the program's own code.
     pub(crate) fn is_mpi_call(self) -> bool {
         matches!(self, Kind::Charged(cause) if cause.is_mpi_call())
     }
 
-    /// Whether a thread that is in it takes part in the program.
+    /// Whether a thread in this region takes part in the program.
     pub(crate) fn shows_activity(self) -> bool {
         !self.is_mpi_call()
             && !matches!(
@@ -154,8 +155,8 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
     }
 }
 
-/// The causes that a runtime does not report, and where their time is instead. `has_doacross`: iterations waited for others by
-/// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
+/// The causes that a runtime does not report, and the causes in which their time is included. `has_doacross`:
+/// iterations waited for others by `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
 pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
     let members = "the runtime does not report which threads belong to a team; the cause of these threads' time in regions is unknown";

@@ -1,7 +1,7 @@
-//! Samples: which functions the waits of others are due to, and which the longest chain of work consists of.
+//! Samples: the functions to blame for waits, and the functions on the critical path.
 //!
-//! The threads that a sample's thread keeps waiting are those of the moment when it was taken. Its function may be known only when
-//! its region ends. So what it weighs is noted, and counts once the function is named.
+//! A sample counts for the threads that are waiting when it is taken, but its function may be known only when its
+//! region ends. So the weights are noted when the sample is taken, and added when its function is known.
 
 use omptrace_timeline::model::RuntimeActivity;
 
@@ -9,19 +9,19 @@ use super::*;
 use crate::model::function_number::{ByFunction, FunctionNumber};
 use crate::model::sum::Sum;
 
-/// Mutexes that a thread has at once, and that samples are charged for; nobody nests as many.
+/// Maximum number of held mutexes per thread for which samples are charged. Programs do not nest that many.
 const MAX_HELD: usize = 64;
 
 /// A sample whose function is not known yet.
 #[derive(Debug, Default)]
 struct Taken {
-    /// What others waited for, where, and for how long all together.
+    /// What other threads waited for: cause, place, and the sum of their waiting times.
     charges: Vec<(Cause, PlaceId, f64)>,
-    /// The processor time that it represents.
+    /// The CPU time that the sample represents.
     weight_ns: u64,
-    /// The stretch of serial code that it was taken in.
+    /// The stretch of serial code in which the sample was taken.
     serial: Option<u64>,
-    /// Its number on chains of work, if it is on one.
+    /// The sample's number on chains of work, if it is on one.
     on_chain: Option<u32>,
 }
 
@@ -32,16 +32,16 @@ pub(super) struct Samples {
     taken: Vec<VecDeque<Taken>>,
     /// The number of the next sample on a chain.
     next: u32,
-    /// The functions of samples on chains, as far as they are known.
+    /// The functions of the samples on chains, as far as they are known.
     names: FastMap<u32, FunctionNumber>,
-    /// The stretch of serial code, the region before it, and the processor time in it.
+    /// The number of the current stretch of serial code, the region before it, and the CPU time in it by function.
     stretch: u64,
     after: Option<PlaceId>,
     serial: BTreeMap<FunctionNumber, u64>,
 }
 
 impl Samples {
-    /// No region was open until now, and that of `before` begins; `None` where the process ends.
+    /// Serial code ends with the start of region `before`, or if it is `None`, with the process.
     pub(super) fn end_serial(&mut self, before: Option<PlaceId>, sums: &mut Sums) {
         self.stretch += 1;
         let serial = std::mem::take(&mut self.serial);
@@ -54,12 +54,12 @@ impl Samples {
         }
     }
 
-    /// The region was the last one that was open.
+    /// The last open region has ended, so serial code begins.
     pub(super) fn begin_serial(&mut self, after: PlaceId) {
         self.after = Some(after);
     }
 
-    /// What is known of a chain's samples.
+    /// The CPU time of a chain's samples by function, as far as known.
     pub(super) fn named(&self, chain: Vec<(u32, u64)>) -> ByFunction {
         let mut functions = ByFunction::new();
         for (sample, ns) in chain {
@@ -71,14 +71,14 @@ impl Samples {
         functions
     }
 
-    /// The names of those samples that chains have no more need to ask for.
+    /// Takes the functions by sample number. Afterwards, chains refer to these samples by their functions.
     pub(super) fn take_names(&mut self) -> FastMap<u32, FunctionNumber> {
         std::mem::take(&mut self.names)
     }
 }
 
 impl<const S: usize> Threads<S> {
-    /// A sample of a thread was taken, which represents this much processor time.
+    /// A sample that represents this much CPU time was taken on a thread.
     pub(super) fn sampled(&mut self, location: usize, weight_ns: u64) {
         let Some(Some(thread)) = self.by_location.get(location).copied() else {
             return;
@@ -114,7 +114,7 @@ impl<const S: usize> Threads<S> {
         }
         if let State::Useful(_) = state {
             let sample = self.samples.next;
-            // Further samples are not named.
+            // Samples beyond the limit share one number, and are not named.
             self.samples.next = (sample + 1).min(critical_path::MAX_SAMPLES);
             let chain = &mut self.threads[thread].now.chain;
             self.chains.sample(chain, sample, weight_ns);
@@ -123,7 +123,7 @@ impl<const S: usize> Threads<S> {
         taken
     }
 
-    /// What threads wait for now because of this one, in the state that it is in.
+    /// What other threads currently wait for because of this thread, by its state.
     fn charges(&mut self, thread: usize, weight: f64) -> Vec<(Cause, PlaceId, f64)> {
         let ThreadState { state, runs_task, last_region, .. } = self.threads[thread];
         let mut charges = Vec::new();
@@ -171,7 +171,8 @@ impl<const S: usize> Threads<S> {
         charges
     }
 
-    /// The oldest sample of a thread that has no function was taken in this one. `spins`: the function that may spin there.
+    /// Names the oldest unnamed sample of a thread. `spins`: the function and the activity, if the sample may belong to
+    /// a spin loop.
     pub(crate) fn name_sample(
         &mut self,
         location: usize,
@@ -204,7 +205,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread has got a mutex.
+    /// The thread has acquired a mutex.
     pub(super) fn hold_lock(&mut self, thread: usize, lock: LockId) {
         let held = &mut self.threads[thread].held;
         if held.len() < MAX_HELD && !held.contains(&lock) {

@@ -1,12 +1,13 @@
 //! The threads in a segment of the process, which begins and ends between two parallel regions.
 //!
-//! Only the initial thread goes on there, in serial code that has just begun. All chains of work and all predicted times meet in that
-//! thread's. So what comes behind depends on nothing before, and lengths, times and sums of segments add up.
+//! At these points, only the initial thread continues, in serial code that has just begun. All chains of work and
+//! predicted times have met in that thread. So a segment does not depend on earlier ones, and the lengths, times and
+//! sums of segments add up.
 
 use super::*;
 
 impl<const S: usize> Threads<S> {
-    /// A segment begins at the latest event: nothing was before, but for the regions that are open.
+    /// A segment begins at the latest event. Nothing that came before is counted; only the open regions remain.
     pub(crate) fn begin_segment(&mut self) {
         let begin = self.latest;
         self.begin = begin;
@@ -40,7 +41,7 @@ impl<const S: usize> Threads<S> {
                 self.activity.push(begin, Change::Works);
             }
         }
-        // Workers that report late that they have left are still members.
+        // Workers that report their end late are still members.
         for team in &mut self.teams {
             (team.fork, team.join) = (now, now);
             team.began = now.stamp;
@@ -49,7 +50,7 @@ impl<const S: usize> Threads<S> {
             arrivals.for_each(|arrivals| *arrivals = Arrivals::new());
             team.outside = None;
         }
-        // Chains of the segment before are not those of this one.
+        // Drops chains of the previous segment.
         for thread in &mut self.threads {
             (thread.before_wait, thread.has_waited_until) = ((ChainEnd::never(), [0; S]), None);
         }
@@ -73,12 +74,12 @@ impl<const S: usize> Threads<S> {
             && self.threads.iter().all(is_at_rest)
     }
 
-    /// The latest event.
+    /// The time of the latest event.
     pub(crate) fn latest(&self) -> Ns {
         self.latest
     }
 
-    /// The segment ends at the latest event.
+    /// Ends the segment at the latest event.
     pub(crate) fn end_segment(self) -> Finished<S> {
         let end = self.latest;
         self.finish(end, end)
@@ -86,7 +87,7 @@ impl<const S: usize> Threads<S> {
 }
 
 impl<const S: usize> Finished<S> {
-    /// Adds the segment behind, which began at `begin`. `known`: what the regions of that are here.
+    /// Adds the following segment, which began at `begin`. `known` maps its regions to regions here.
     pub(crate) fn append(&mut self, next: Finished<S>, begin: Ns, known: &dyn Fn(PlaceId) -> PlaceId) {
         for (own, next) in self.predicted.iter_mut().zip(next.predicted) {
             *own = own.saturating_add(next.saturating_sub(begin));

@@ -1,17 +1,17 @@
-//! Where a thread's work goes in its team's [phase](super::phase).
+//! Records the work of threads in their teams' [phases](crate::scaling::phase).
 
 use super::*;
 use crate::scaling::phase::{At, Creator, Phase, Problem};
 use crate::scaling::scheduler_pool::Scheduling;
 
-/// The thread is in a region inside that has several threads.
+/// The thread is in a nested region that has several threads.
 #[derive(Clone, Copy, Debug)]
 struct Inside;
 
-/// A phase, and the place in it.
+/// A phase, and the position of the thread in it.
 type InGraph<'p> = (&'p mut Phase, Result<(At, Creator), Inside>);
 
-/// The graphs of the outermost teams that there are.
+/// The phases of the existing outermost teams.
 #[derive(Debug)]
 pub(super) struct Graphs {
     /// By team.
@@ -20,7 +20,7 @@ pub(super) struct Graphs {
 }
 
 impl Graphs {
-    /// Forgets all that was.
+    /// Forgets all phases.
     pub(super) fn forget(&mut self) {
         self.phases.clear();
         self.scheduling.forget();
@@ -32,7 +32,7 @@ impl Graphs {
 }
 
 impl<const S: usize> Threads<S> {
-    /// Schedules regions on other numbers of threads. At most `threads` others do that.
+    /// Schedules regions on other numbers of threads, using up to `threads` additional threads.
     pub(crate) fn schedule_on(&mut self, numbers: Vec<u32>, threads: usize) {
         self.graphs = Some(Graphs { phases: Vec::new(), scheduling: Scheduling::new(numbers, threads) });
     }
@@ -42,8 +42,8 @@ impl<const S: usize> Threads<S> {
         self.graphs.is_some()
     }
 
-    /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside that has several
-    /// threads.
+    /// The phase of the outermost team around the thread, and the thread's position in it. `Err` in a nested region
+    /// that has several threads.
     fn graph(&mut self, thread: usize) -> Option<InGraph<'_>> {
         let graphs = self.graphs.as_mut()?;
         let of_thread = &mut self.threads[thread];
@@ -66,7 +66,7 @@ impl<const S: usize> Threads<S> {
         }
         let (mut at, mut creator) = (At::Member, None);
         for open in of_thread.open.iter_mut().rev() {
-            // Tasks that wait for others are open by the hundred.
+            // Hundreds of tasks may be open if they wait for other tasks.
             if at != At::Member && creator.is_some() {
                 break;
             }
@@ -74,7 +74,7 @@ impl<const S: usize> Threads<S> {
                 if open.team == Some(slot) {
                     break;
                 }
-                // A region inside that has one thread is work of that thread, but for its tasks.
+                // A nested region with one thread is work of that thread, except for its tasks.
                 if creator.is_none() {
                     at = At::Member;
                     creator = open.team.map(Creator::Member);
@@ -91,7 +91,7 @@ impl<const S: usize> Threads<S> {
                         open.strand = (phase.number, strand);
                     }
                     creator = creator.or(open.task.map(Creator::Task));
-                    // What a task does that there was no room for changes nothing.
+                    // The phase had no room for the task, so what the task does is ignored.
                     if open.strand.1.is_none() && phase.is_full() {
                         break;
                     }
@@ -116,7 +116,7 @@ impl<const S: usize> Threads<S> {
         Some((phase, Ok((at, creator.unwrap_or(Creator::Member(slot))))))
     }
 
-    /// The phase and the place in it, unless the thread is in a region inside.
+    /// The phase and the position in it, unless the thread is in a nested region with several threads.
     fn place_in_graph(&mut self, thread: usize) -> Option<(&mut Phase, (At, Creator))> {
         let (phase, place) = self.graph(thread)?;
         Some((phase, place.ok()?))
@@ -133,7 +133,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A region was entered.
+    /// A region starts.
     pub(super) fn graph_enter(&mut self, thread: usize, kind: Kind) {
         let is_shared = matches!(kind, Kind::Alone | Kind::Chunk);
         let is_of_outermost = || {
@@ -179,7 +179,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// What the thread has come to cannot be predicted.
+    /// The thread does something that makes predictions impossible.
     pub(crate) fn problem(&mut self, location: usize, problem: Problem) {
         if let Some(Some(thread)) = self.by_location.get(location).copied()
             && let Some((phase, _)) = self.graph(thread)
@@ -195,7 +195,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The event of a detached task is fulfilled. `is_late`: its code has ended.
+    /// The event of a detached task is fulfilled. `is_late`: the task's code has already ended.
     pub(super) fn graph_fulfil(&mut self, thread: usize, task: TaskId, is_late: bool) {
         if let Some((phase, (at, _))) = self.place_in_graph(thread) {
             phase.fulfil(thread, at, task, is_late);
@@ -226,14 +226,14 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The static loop that is entered has this many iterations, of all threads together.
+    /// The static loop that starts next has this number of iterations, over all threads.
     pub(crate) fn static_loop(&mut self, location: usize, iterations: u64) {
         if let Some(Some(thread)) = self.by_location.get(location) {
             self.threads[*thread].iterations = iterations;
         }
     }
 
-    /// The thread, which has entered a chunk of a loop, gets these iterations.
+    /// The thread, which has started a chunk of a loop, receives these iterations.
     pub(crate) fn dynamic_chunk(&mut self, location: usize, chunk: [u64; 2]) {
         let Some(Some(thread)) = self.by_location.get(location).copied() else {
             return;
@@ -248,12 +248,12 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread gets a chunk of the static loop that it is in.
+    /// The thread receives a chunk of its static loop.
     pub(crate) fn first_chunk(&mut self, location: usize, [first, iterations]: [u64; 2]) {
         let Some(Some(thread)) = self.by_location.get(location).copied() else {
             return;
         };
-        // Of ordered loops, each chunk is reported: the first counts.
+        // For ordered loops, each chunk is reported; only the first one is used.
         let count = std::mem::take(&mut self.threads[thread].iterations);
         if let Some((phase, (At::Static(place), _))) = self.place_in_graph(thread) {
             match count {
@@ -263,7 +263,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// All of the team are at a barrier, and its tasks are complete; or the team is dissolved.
+    /// Ends the phase: all members are at a barrier and its tasks are complete, or the team ends.
     pub(super) fn end_graph(&mut self, slot: usize) {
         let team = &self.teams[slot];
         if let Some(graphs) = &mut self.graphs

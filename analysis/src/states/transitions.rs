@@ -1,4 +1,4 @@
-//! The state of a thread, and the cause that its time goes to.
+//! The state of a thread, and the cause to which its time is attributed.
 
 use std::iter;
 
@@ -6,14 +6,15 @@ use super::*;
 use crate::model::sum::Sum;
 use crate::model::within::Within;
 
-/// Whether the longest of such losses are kept. Of others, those who caused them are.
+/// Whether the longest instances of the loss itself are kept. For other causes, the instances of causing it are kept.
 fn has_instances(cause: Cause) -> bool {
     cause.is_in_own_code()
         || matches!(cause, Cause::Fork | Cause::Target | Cause::Reduction | Cause::Preempted | Cause::Tracer)
 }
 
 impl<const S: usize> Threads<S> {
-    /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
+    /// Attributes the time of the thread's state up to now to its cause. Returns `time`, or a later time up to which
+    /// the thread was already accounted for.
     #[inline(always)]
     pub(super) fn settle(&mut self, thread: usize, time: Ns) -> Ns {
         let until = self.threads[thread].until;
@@ -35,7 +36,7 @@ impl<const S: usize> Threads<S> {
         let ns = ns - self.gaps.between(until, time).min(ns);
         let work = match state {
             State::Useful(place) => Some(place),
-            // What the thread waits for in its own code is a part of its work to all others.
+            // For other threads, waits in the program's own code are part of this thread's work.
             State::Loses(cause, place) if cause.is_in_own_code() => Some(Some(place)),
             _ => None,
         };
@@ -52,7 +53,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread's state had this time, of which `ns` were recorded: it goes to its cause.
+    /// Attributes the time of the thread's state, of which `ns` were recorded, to its cause.
     fn count(&mut self, thread: usize, (until, time): (Ns, Ns), ns: u64) {
         if self.observer.is_some() {
             self.observe(thread, until, time);
@@ -107,7 +108,7 @@ impl<const S: usize> Threads<S> {
         self.blame_for_delay(thread, until, time);
     }
 
-    /// Shows the state that ends to who wants to see it.
+    /// Passes the state that ends to the observer.
     fn observe(&mut self, thread: usize, until: Ns, time: Ns) {
         let (cause, place) = match self.threads[thread].state {
             State::Useful(place) => (Cause::Useful, place),
@@ -121,7 +122,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Moves the predicted times on: work takes its time, waits end where threads meet.
+    /// Advances the predicted times: work takes its time, and waits end when threads meet.
     pub(super) fn predict(&mut self, thread: usize, time: Ns, since: Ns) {
         if !Self::PREDICTS {
             return;
@@ -152,7 +153,7 @@ impl<const S: usize> Threads<S> {
         stamp.work(time, ns, place, around, cause, &self.scenarios);
     }
 
-    /// Gives the outermost region that the thread was in meanwhile.
+    /// Adds time to a cause. Returns the outermost region in which the thread was.
     pub(super) fn charge(&mut self, thread: usize, cause: Cause, ns: u64) -> Option<PlaceId> {
         if !self.threads[thread].is_selected {
             return None;
@@ -186,7 +187,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Adds the cost of the barriers of a region inside another one.
+    /// Adds the cost of barriers of a nested region.
     fn add_nested_cost(&mut self, thread: usize, ns: u64) {
         let innermost = self.threads[thread].memberships.last();
         let team = innermost.map(|membership| &self.teams[membership.team]);
@@ -195,7 +196,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Splits a wait at a barrier by what the others did meanwhile.
+    /// Divides a wait at a barrier by what the other members did in the meantime.
     pub(super) fn settle_barrier(&mut self, thread: usize, time: Ns, place: PlaceId, ns: u64) {
         let Some(membership) = self.threads[thread].memberships.last().copied() else {
             if let Some(observer) = &mut self.observer {
@@ -237,7 +238,7 @@ impl<const S: usize> Threads<S> {
             }
         }
         let own = ns - late - starved;
-        // Tasks began since: until then, it was not over.
+        // The barrier was not over before the last task began.
         let gaps = gaps.saturating_sub(membership.clocks.over).min(own);
         if gaps > 0 {
             self.end_of_barrier_cost(thread, Cause::Barrier);
@@ -258,7 +259,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Gives the barrier's own cost to `cause`, which was not known before its end.
+    /// Attributes the barrier's own cost to `cause`, which is known only at its end.
     pub(super) fn end_of_barrier_cost(&mut self, thread: usize, cause: Cause) {
         if !Self::COUNTS {
             return;
@@ -275,7 +276,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// In the state that ends, the thread kept others waiting.
+    /// Blames the thread for the waits of others during the state that ends.
     pub(super) fn blame_for_delay(&mut self, thread: usize, since: Ns, time: Ns) {
         if self.threads[thread].memberships.is_empty() {
             return;
@@ -289,7 +290,7 @@ impl<const S: usize> Threads<S> {
             State::InBarrier(place) => place,
             State::Rests => return,
         };
-        // Who waits in a barrier of its team keeps those waiting that are at one of a team around.
+        // A thread that waits in a barrier of its team delays those waiting at barriers of the teams around.
         let innermost = usize::from(matches!(state, State::InBarrier(_)));
         for index in 0..self.threads[thread].memberships.len() - innermost {
             let membership = self.threads[thread].memberships[index];
@@ -326,7 +327,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The state of the thread now, by its open regions. What is not OpenMP's interrupts work only.
+    /// The current state of the thread, by its open regions. External waits interrupt only work.
     pub(super) fn state(&self, thread: usize) -> State {
         let thread = &self.threads[thread];
         let state = |open: &[Open]| self.state_in(thread, open);
@@ -339,7 +340,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The state of a thread by these regions.
+    /// The state of a thread with these open regions.
     fn state_in(&self, thread: &ThreadState<S>, open: &[Open]) -> State {
         if thread.is_released {
             return State::Rests;
@@ -350,7 +351,7 @@ impl<const S: usize> Threads<S> {
                 Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle | Kind::ExternalWait => {
                     continue;
                 }
-                // Where runtimes report no members, it is one from here on.
+                // If the runtime does not report members, the encountering thread is a member from here on.
                 Kind::Parallel if !self.reports.members => State::Useful(Some(place)),
                 Kind::Parallel if open.has_begun => State::Loses(Cause::Join, place),
                 Kind::Parallel | Kind::WakeUp => State::Loses(Cause::Fork, place),
@@ -370,8 +371,8 @@ impl<const S: usize> Threads<S> {
                 | Kind::Alone
                 | Kind::MutexHold => State::Useful(Some(place)),
                 Kind::MutexWait(cause) => State::Loses(cause, place),
-                // The tracer's work on a thread that takes part in nothing costs the program nothing. Nor does it wait for
-                // MPI calls of a thread outside OpenMP.
+                // The tracer's work on a thread that takes no part in the program costs the program nothing, nor does
+                // the program wait for MPI calls of a thread outside of OpenMP.
                 Kind::Charged(_)
                     if !open.kind.shows_activity()
                         && !self.takes_part(thread)
@@ -408,7 +409,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The place of the work that goes on in these regions; `None` in serial code.
+    /// The place of the work in these regions; `None` in serial code.
     fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
         let mut regions = open.iter().rev();
         let innermost = regions.find(|open| {
@@ -424,7 +425,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Where the runtime reports which threads idle, and no members: the region that a thread works in which does not idle.
+    /// For runtimes that report idle threads, but not members: the region in which a thread that is not idle works.
     fn works_unseen(&self, thread: &ThreadState<S>) -> Option<PlaceId> {
         let reports = &self.reports;
         let is_worker = thread.role != ThreadRole::Main && thread.is_seen;
@@ -435,7 +436,7 @@ impl<const S: usize> Threads<S> {
         self.outermost_open.filter(|_| !idles).map(|team| self.teams[team].region)
     }
 
-    /// A region begins or ends that is in no other: threads of which no more is known work in it, or no more.
+    /// An outermost region starts or ends. Threads about which nothing more is known start or stop working in it.
     pub(super) fn change_unseen(&mut self, time: Ns) {
         if self.reports.members || !self.reports.idle {
             return;
@@ -454,7 +455,7 @@ impl<const S: usize> Threads<S> {
         thread.role == ThreadRole::Main || thread.shown > 0
     }
 
-    /// Whether the barrier's region at `index` lies in the barrier of the thread's innermost team.
+    /// Whether the barrier region at `index` lies in the barrier of the thread's innermost team.
     pub(super) fn is_in_barrier(&self, thread: &ThreadState<S>, index: usize) -> bool {
         let is_inside = thread.memberships.last().is_some_and(|m| m.inside.is_some());
         is_inside && thread.open[..=index].iter().any(|open| open.is_barrier)
@@ -466,7 +467,7 @@ impl<const S: usize> Threads<S> {
         let of_thread = &mut self.threads[thread];
         let before = std::mem::replace(&mut of_thread.state, state);
         if Self::COUNTS && before != state {
-            // Also of threads that are not selected: those that are may be idle meanwhile.
+            // Reported for all threads, because selected threads may be idle during a call of another one.
             let mut call = |state, change: fn(u32) -> Change| {
                 if let State::Loses(cause, region) = state
                     && cause.is_mpi_call()
@@ -482,7 +483,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// From `time` on, the thread's state counts for the others.
+    /// Updates the sums that concern other threads for the thread's state from `time` on.
     fn count_state(&mut self, thread: usize, time: Ns) {
         let of_thread = &mut self.threads[thread];
         let state = of_thread.state;
@@ -516,7 +517,7 @@ impl<const S: usize> Threads<S> {
         let team = &mut self.teams[innermost.team];
         if waits != of_thread.waits_for_tasks || runs != of_thread.runs_task {
             team.until(time);
-            // In a damaged trace, its team may have ended, and another one has its place.
+            // In a damaged trace, the thread's team may have ended, and its slot may belong to another team.
             let (waited, ran) = (of_thread.waits_for_tasks, of_thread.runs_task);
             team.waiting = (team.waiting + u32::from(waits)).saturating_sub(waited.into());
             team.running = (team.running + u32::from(runs)).saturating_sub(ran.into());
@@ -548,7 +549,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Serial work until now lies before this region.
+    /// The region `before` ends the current serial work.
     pub(super) fn end_serial(&mut self, thread: usize, before: Option<PlaceId>) {
         self.add_serial(thread, before);
         let of_thread = &mut self.threads[thread];
@@ -556,7 +557,7 @@ impl<const S: usize> Threads<S> {
         of_thread.now.stamp.was_serial(ns, before, &self.scenarios);
     }
 
-    /// Other things come before the next region shows what the serial work until now lies before.
+    /// Another event comes before the region that would end the current serial work.
     pub(super) fn pause_serial(&mut self, thread: usize) {
         self.add_serial(thread, None);
     }
@@ -593,7 +594,7 @@ impl<const S: usize> Threads<S> {
         self.chains.extend(&mut of_thread.now.chain, step, ns);
     }
 
-    /// Nothing that comes is before this.
+    /// Processes the changes before which no earlier ones can come.
     pub(super) fn sweep(&mut self) {
         if Self::COUNTS && self.activity.is_full() {
             let incomplete = self.by_id.values().map(|team| &self.teams[*team]);
@@ -603,7 +604,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Sums up chains, of which many pieces have come together. No chain may be held elsewhere.
+    /// Merges pieces of chains, after many have accumulated. This function must know all chains in use.
     #[cold]
     pub(super) fn sum_up_chains(&mut self) {
         let threads = self.threads.iter_mut();
@@ -630,7 +631,8 @@ impl<const S: usize> Threads<S> {
     }
 }
 
-/// The target construct that a kernel is submitted for, of the open regions up to the submission; else the submission itself.
+/// The target construct of a kernel's submission, the last of the open regions; if there is none, the submission
+/// itself.
 pub(super) fn target(open: &[Open]) -> PlaceId {
     let around = open.iter().rev();
     let mut targets = around.filter(|open| open.kind == Kind::Charged(Cause::Target));

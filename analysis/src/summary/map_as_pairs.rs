@@ -1,4 +1,4 @@
-//! Maps whose keys are no text: as JSON, lists of pairs in the order of the keys.
+//! Serialises maps whose keys are not strings: in JSON, they are lists of pairs, sorted by key.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,14 @@
-//! Summaries: what the analysis of one process found, kept in its trace, so that thousands of traces need not be read.
+//! Summaries: the results of analysing one process, stored in its trace, so that the events of thousands of traces need
+//! not be read.
 //!
 //! ```text
 //! trace --> first pass --> sums, part, functions, phases --\
-//!       \-> second pass: what is known of it alone ---------> Summary, in the trace
+//!       \-> second pass: results about the process alone ---> Summary, in the trace
 //! summaries of other processes ---------------------------> merged as those of traces --> Stats
 //! ```
 //!
-//! A summary has all that the first pass finds, so that what processes merge to is that of their traces, byte for byte. It is
-//! used by the version of the analysis that made it, and by no other. Times count from the session's start.
+//! A summary contains all results of the first pass, so summaries merge to the same results as their traces, byte for
+//! byte. Only the version of the analysis that wrote a summary uses it. Times are relative to the session's start.
 
 pub(crate) mod map_as_pairs;
 pub(crate) mod static_str;
@@ -36,13 +37,16 @@ use crate::constructs::wire;
 use crate::model::answers::{Answers, Finding, LoopAnswer, NotPredicted, OtherThreads, TaskRegion, WhatIf};
 use crate::model::stats::{PhaseStats, Stats};
 
-/// The version of the analysis: that of the program, and a number that grows with each change between two releases.
+/// The version of the analysis: the program's version, and a number that is increased whenever results change between
+/// two releases.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/18");
 
-/// Intervals of phases in a summary, at most. A process with more has its sums there, and its phases in its events only.
+/// Maximum number of phase intervals in a summary. If a process has more, its summary contains sums only, and phases
+/// are read from its events.
 const MAX_INTERVALS: usize = 512;
 
-/// Checkpoints take one byte of the file in as many, and this many bytes at most. Of more, some are left out.
+/// Checkpoints take at most this many bytes, and at most one byte per this many bytes of the file. Further checkpoints
+/// are left out.
 const SHARE_OF_CHECKPOINTS: u64 = 100;
 const MAX_CHECKPOINT_BYTES: u64 = 64 << 20;
 
@@ -55,7 +59,7 @@ pub struct Summary {
     packed: Packed,
 }
 
-/// The facts about a process that are needed before its sums are.
+/// The facts about a process that are needed before its sums are decoded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Head {
     version: String,
@@ -63,24 +67,24 @@ struct Head {
     /// See [`Start::new`].
     realtime_ns: u64,
     uncertainty_ns: u64,
-    /// See [`Start::on_host`]. Summaries of version 0.2.0 have neither.
+    /// See [`Start::on_host`]. Summaries of version 0.2.0 contain neither this field nor the next.
     #[serde(default)]
     boot: String,
     #[serde(default)]
     raw_ns: u64,
-    /// When the session began, as the trace says it.
+    /// The start of the session, as in the trace.
     began: Option<String>,
     name: String,
     runtime: String,
     ending: Option<End>,
     events: u64,
     lost: u64,
-    /// The last event's time.
+    /// The time of the last event.
     end_ns: Ns,
-    /// What is missing or was repaired: how bad that is, and words about it.
+    /// Missing or repaired parts of the trace: severity and description.
     gaps: Vec<(u8, String)>,
     no_samples: Option<String>,
-    /// No time would be another one on a timeline that begins earlier.
+    /// Times stay the same, up to a constant, if the timeline starts earlier.
     is_movable: bool,
     has_phases: bool,
     has_alone: bool,
@@ -94,7 +98,7 @@ enum End {
     DidNotFinish,
 }
 
-/// What the first pass found, and what both passes found of the process alone.
+/// The results of the first pass, and the results of both passes about the process alone.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Body {
     #[serde(with = "wire")]
@@ -107,18 +111,18 @@ pub(crate) struct Body {
     pub(crate) alone: Option<Alone>,
 }
 
-/// What [`Stats::summarised`] finds.
+/// The result of [`Stats::summarised`].
 pub(crate) struct Summarised {
     pub(crate) body: Body,
     pub(crate) report: Report,
     /// See [`Earliest`].
     pub(crate) earliest: Ns,
     pub(crate) stats: Stats,
-    /// Phases that were not analysed.
+    /// Number of phases that were not analysed.
     pub(crate) more_phases: usize,
 }
 
-/// What replays of one process show: fields of [`Stats`].
+/// Results that require the replay of a single process: fields of [`Stats`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Alone {
     findings: Vec<Finding>,
@@ -154,7 +158,7 @@ impl Alone {
         }
     }
 
-    /// Puts it where it belongs; the phases that were not analysed are returned.
+    /// Moves the results into `stats`. Returns the number of phases that were not analysed.
     pub(crate) fn into(self, stats: &mut Stats) -> usize {
         stats.answers = Answers {
             findings: self.findings,
@@ -173,15 +177,15 @@ impl Alone {
     }
 }
 
-/// Why a trace has no summary.
+/// Why no summary of a trace was made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NoSummary {
-    /// Names are looked up when the trace is read, and may be others then.
+    /// Names are looked up when the trace is read, so they may differ then.
     NamesLookedUpLater,
-    /// Its process runs.
+    /// The process is still running.
     Running,
-    /// It was not written.
+    /// Writing failed.
     Write(WriteError),
 }
 
@@ -199,22 +203,22 @@ impl fmt::Display for NoSummary {
 
 impl std::error::Error for NoSummary {}
 
-/// The summary of a trace that is not written yet, and the numbers that come with it.
+/// A summary that has not been written yet, and the statistics of the same trace.
 #[derive(Debug)]
 pub struct NewSummary {
     head: Head,
     body: Body,
-    /// Places in the trace where reading can begin.
+    /// The checkpoints: places in the trace where reading can start.
     checkpoints: Vec<checkpoint::Packed>,
     /// The numbers of this trace.
     pub stats: Stats,
 }
 
 impl NewSummary {
-    /// Analyses a trace. `alone`: also what is known of the process alone, which takes a second pass.
+    /// Analyses a trace. `alone`: also computes the results about the process alone, which takes a second pass.
     ///
     /// # Errors
-    /// The trace can have none.
+    /// No summary can be made of this trace.
     pub fn of(reader: &Reader, alone: bool) -> Result<NewSummary, NoSummary> {
         if !reader.metadata().other.contains_key(symbols::KEY) {
             return Err(NoSummary::NamesLookedUpLater);
@@ -253,11 +257,11 @@ impl NewSummary {
         Ok(NewSummary { head, body, checkpoints: of_process.checkpoints, stats })
     }
 
-    /// Writes it into the trace, with checkpoints. Where there is no room for all of it, what is known of the process alone is left
-    /// out.
+    /// Writes the summary and checkpoints into the trace. If there is not enough room, leaves out the results about the
+    /// process alone.
     ///
     /// # Errors
-    /// The trace has none then.
+    /// If writing fails, the trace has no summary.
     pub fn write(&mut self, reader: &Reader) -> Result<(), NoSummary> {
         let mut text = self.text();
         if self.body.alone.is_some() && stored::is_too_large(&text) {
@@ -269,7 +273,7 @@ impl NewSummary {
         stored::write(reader, &text, &checkpoints).map_err(NoSummary::Write)
     }
 
-    /// The head, and the rest behind the first line's end.
+    /// The head as one line, followed by the rest.
     fn text(&mut self) -> Vec<u8> {
         self.head.has_phases = self.body.phases.is_some();
         self.head.has_alone = self.body.alone.is_some();
@@ -280,7 +284,7 @@ impl NewSummary {
 }
 
 impl Summary {
-    /// The summary of the trace at `path`; `None` where it has none of this version.
+    /// The summary of the trace at `path`; `None` if the trace has no summary of this version.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -300,22 +304,22 @@ impl Summary {
         &self.path
     }
 
-    /// Whether it has all that both passes find of the process alone.
+    /// Whether the summary contains the results of both passes about the process alone.
     pub fn has_alone(&self) -> bool {
         self.head.has_alone
     }
 
-    /// Whether it can replace the first pass over several processes where a second one reads events.
+    /// Whether the summary can replace the first pass over several processes if a second pass reads events.
     pub fn has_phases(&self) -> bool {
         self.head.has_phases
     }
 
-    /// Whether it can be merged with those of other processes.
+    /// Whether the summary can be merged with summaries of other processes.
     pub fn is_movable(&self) -> bool {
         self.head.is_movable
     }
 
-    /// When the session began, as the trace says it.
+    /// The start of the session, as in the trace.
     pub fn began(&self) -> Option<&str> {
         self.head.began.as_deref()
     }
@@ -330,7 +334,7 @@ impl Summary {
             .on_host(&head.boot, head.raw_ns)
     }
 
-    /// The last event's time on a timeline on which the session began at `start`, and what was wrong with the trace.
+    /// The time of the last event on a timeline on which the session starts at `start`, and the problems of the trace.
     pub(crate) fn report(&self, start: Ns) -> (Ns, ProcessReport) {
         let head = &self.head;
         let ending = head.ending.map(|ending| match ending {
@@ -356,8 +360,8 @@ impl Summary {
         (head.end_ns.saturating_add(start), report)
     }
 
-    /// The sums of the process, which gets this number, on a timeline on which its session began at `start`; `None` where they
-    /// make no sense.
+    /// The sums of the process, renumbered as `number`, on a timeline on which its session starts at `start`; `None` if
+    /// they are invalid.
     pub(crate) fn body(&self, number: u32, start: Ns) -> Option<Body> {
         let text = self.packed.text()?;
         let (_, body) = halves(&text);
@@ -374,7 +378,8 @@ impl Summary {
     }
 }
 
-/// Whether sums of some dozens of such texts are no larger than a number can be. 2^58 ns are 9 years of thread time.
+/// Whether the numbers are so small that the sum over some dozens of such summaries does not overflow. 2^58 ns are 9
+/// years of thread time.
 fn has_sensible_numbers(json: &[u8]) -> bool {
     const MAX: u64 = 1 << 58;
     let (mut is_text, mut is_escaped, mut digits) = (false, false, 0_usize);
@@ -389,7 +394,7 @@ fn has_sensible_numbers(json: &[u8]) -> bool {
             }
             _ => {}
         }
-        // Short ones are not parsed twice.
+        // Shorter numbers fit anyway.
         if digits > 17 {
             let number = std::str::from_utf8(&json[at - digits..at]).ok();
             let number = number.and_then(|number| number.parse::<u64>().ok());
@@ -402,7 +407,7 @@ fn has_sensible_numbers(json: &[u8]) -> bool {
     true
 }
 
-/// The head and the rest of a summary's text.
+/// The head line and the rest of a summary's text.
 fn halves(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|byte| *byte == b'\n');
     let end = end.unwrap_or(text.len());
@@ -427,8 +432,8 @@ impl Body {
     }
 }
 
-/// Whether a trace's times would be the same, but for a constant, on a timeline that begins earlier: nothing comes before the
-/// session's start. `earliest` is the begin of the first operation of a device.
+/// Whether times stay the same, up to a constant, if the timeline starts earlier: nothing comes before the session's
+/// start. `earliest`: the start of the first device operation.
 fn is_movable(reader: &Reader, earliest: Ns) -> bool {
     let begins_after = |stream| {
         let first = reader.events(stream).next();
@@ -437,7 +442,7 @@ fn is_movable(reader: &Reader, earliest: Ns) -> bool {
     earliest > 0 && reader.streams().iter().all(begins_after)
 }
 
-/// Finds the begin of the first operation of a device.
+/// Finds the start of the first device operation.
 #[derive(Debug)]
 pub(crate) struct Earliest(pub(crate) Ns);
 

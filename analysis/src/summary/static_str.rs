@@ -8,14 +8,14 @@ use serde::de::{Deserialize, Deserializer, Error};
 /// A name of a category, role or schedule.
 pub(crate) type Word = &'static str;
 
-/// Bytes of a word, at most: the longest has 14.
+/// Maximum length of a word in bytes; the longest known word has 14.
 const MAX_BYTES: usize = 32;
-/// Words that are kept, at most: there are some 30. A crafted file gets no more memory than that.
+/// Maximum number of words; about 30 are known. The limit bounds the memory that a crafted file can use.
 const MAX_WORDS: usize = 256;
 
 static WORDS: Mutex<BTreeSet<Word>> = Mutex::new(BTreeSet::new());
 
-/// The word, for as long as the program runs; `None` of one that is too long, or of too many.
+/// The interned word; `None` if it is too long, or if there are too many words.
 fn kept(word: &str) -> Option<Word> {
     let mut words = WORDS.lock().ok()?;
     if let Some(known) = words.get(word) {

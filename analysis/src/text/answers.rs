@@ -1,4 +1,4 @@
-//! The answers as words: a headline, where the threads' time went, findings.
+//! The answers as text: a headline, where the threads' time went, findings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,23 +12,23 @@ use crate::text::table::{
     Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas, write_wrapped,
 };
 
-/// Causes that the headline names.
+/// Number of causes that the headline names.
 const MAX_IN_HEADLINE: usize = 3;
-/// Places that are shown below a cause.
+/// Number of places that are shown per cause.
 const MAX_PLACES: usize = 3;
-/// Places of the critical path that are named.
+/// Number of places on the critical path that are shown.
 const MAX_ON_PATH: usize = 3;
-/// Findings that are shown where nobody says how many.
+/// Default number of findings that are shown.
 const MAX_FINDINGS: usize = 5;
-/// Loops that take less of the wall time are not shown.
+/// Loops that take less than this share of the wall time are not shown.
 const MIN_LOOP: f64 = 0.01;
-/// Mutexes of which is shown who blocked whom.
+/// Number of mutexes for which the blocking threads are shown.
 const MAX_BLOCKING: usize = 3;
-/// The letters of the longest bar.
+/// The columns of the longest bar.
 const BAR: u32 = 20;
 
 impl Cause {
-    /// Words behind `24 % lost`.
+    /// Words after `24 % lost`.
     fn lost_how(self) -> &'static str {
         match self {
             Cause::Useful => "in useful work",
@@ -60,7 +60,7 @@ impl Cause {
     }
 }
 
-/// Shares of their sum in units of 1 / `whole`, rounded so that they add up to `whole`.
+/// The shares of `values` in their sum, in units of 1 / `whole`, rounded so that they add up to `whole`.
 pub(crate) fn rounded(values: &[u64], whole: u32) -> Vec<u32> {
     let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();
     if sum == 0 {
@@ -88,7 +88,7 @@ pub(crate) fn percents(share: f64) -> String {
 }
 
 impl Answers {
-    /// The losses, the greatest first.
+    /// The losses, largest first.
     pub(crate) fn losses(&self) -> Vec<(Cause, u64)> {
         let losses = self.accounting.iter();
         let mut losses: Vec<_> = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0).collect();
@@ -96,7 +96,7 @@ impl Answers {
         losses
     }
 
-    /// Words about what of the waits functions were seen to cause.
+    /// A sentence on how much of the waits is blamed on functions.
     pub(crate) fn due_words(&self) -> Option<String> {
         let is_due = |row: &&Blame| !row.functions.is_empty();
         let (mut all, mut unseen) = (0_u64, 0_u64);
@@ -117,7 +117,7 @@ impl Answers {
         self.blame.iter().filter(move |blame| blame.cause == cause)
     }
 
-    /// ` at stencil.c:35` where most of a cause's time is due to one place.
+    /// ` at stencil.c:35`, if most of a cause's time is due to one place.
     fn mostly_at(&self, cause: Cause, ns: u64) -> String {
         let first = self.blamed_for(cause).max_by_key(|blame| blame.ns);
         let source = first.and_then(|blame| Some((blame.place.source()?, blame.ns)));
@@ -128,14 +128,14 @@ impl Answers {
         }
     }
 
-    /// The place that at least half of a cause's time is due to, where there is one.
+    /// The place to which at least half of a cause's time is due, if there is one.
     pub(crate) fn mostly_due_to(&self, cause: Cause) -> Option<&Place> {
         let first = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
         let is_most = first.ns >= self.accounting[cause] / 2;
         is_most.then_some(&first.place)
     }
 
-    /// Sums up in a sentence where the threads' time went; `None` of a trace without time.
+    /// A sentence on where the threads' time went; `None` for a trace without time.
     pub fn headline(&self) -> Option<String> {
         if !self.has_time() {
             return None;
@@ -170,7 +170,7 @@ impl Answers {
         Some(words)
     }
 
-    /// The first `top` findings, each in a line of its own; what is left out is counted.
+    /// The first `top` findings, one per line, and the number of further ones.
     pub fn first_findings(&self, top: usize) -> Vec<String> {
         let findings = self.findings.iter().take(top).enumerate();
         let mut lines: Vec<String> =
@@ -182,7 +182,7 @@ impl Answers {
         lines
     }
 
-    /// One of the findings: what it costs, where, and what to try.
+    /// A finding on one line: its saving, its place, and what to try.
     pub fn in_a_line(&self, finding: &Finding) -> String {
         format!("{}: {}", self.title(finding), finding.text)
     }
@@ -201,7 +201,7 @@ impl Answers {
         )
     }
 
-    /// Headline, where the time went, efficiencies, critical path and findings; nothing of a trace without time.
+    /// The headline, where the time went, efficiencies, critical path and findings; empty for a trace without time.
     pub fn head(&self, layout: Layout) -> impl fmt::Display {
         Head { answers: self, layout }
     }
@@ -242,7 +242,7 @@ impl Answers {
         table.write(f, &layout)
     }
 
-    /// The places that a cause's time is due to, with shares and bars that add up to the cause's.
+    /// The places to which a cause's time is due, with shares and bars that add up to those of the cause.
     fn places_of(&self, cause: Cause, ns: u64, share: u32, bar: u32) -> Vec<(String, u64, u32, u32)> {
         let mut blamed: Vec<&Blame> = self.blamed_for(cause).collect();
         blamed.sort_by_key(|blame| std::cmp::Reverse(blame.ns));
@@ -258,7 +258,7 @@ impl Answers {
         let ns: Vec<u64> = rows.iter().map(|(_, ns)| *ns).collect();
         let parts = rounded(&ns, share).into_iter().zip(rounded(&ns, bar));
         let rows = rows.into_iter().zip(parts);
-        // What rounds to nothing says nothing.
+        // Rows that round to 0 are left out.
         rows.filter(|(_, (share, _))| *share > 0)
             .map(|((place, ns), (share, bar))| (place, ns, share, bar))
             .collect()
@@ -275,7 +275,7 @@ impl Answers {
         for (index, row) in rows.iter().enumerate() {
             let share = percents(row.ns as f64 / path.useful_ns as f64);
             let separator = if index == 0 { ";" } else { "," };
-            // A construct that combines several is several places on one line.
+            // A construct that combines several consists of several places on one line.
             let short = row.place.short();
             let is_clear = rows.iter().filter(|other| other.place.short() == short).count() == 1;
             let place = if is_clear { row.place.at_short() } else { format!("at {}", row.place.long()) };
@@ -284,8 +284,8 @@ impl Answers {
         write_wrapped(f, &words, 0, layout)
     }
 
-    /// Writes who blocked whom, for the mutexes that were waited for longest: rows are those that had it, columns those that
-    /// waited.
+    /// Writes which thread blocked which, for the mutexes with the longest waits: rows are holders, columns are
+    /// waiters.
     pub(crate) fn write_blocked(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let mut locks: BTreeMap<_, (u64, Vec<&Blocked>)> = BTreeMap::new();
         for row in &self.blocked {
@@ -309,7 +309,8 @@ impl Answers {
         }
     }
 
-    /// Writes the times on other numbers of threads, the work and span of tasks, and what loops take with other schedules.
+    /// Writes the predicted times on other numbers of threads, the work and span of tasks, and the times of loops with
+    /// other schedules.
     fn write_scalability(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let half = self.threads.div_ceil(2);
         let asked = [half, self.threads.saturating_mul(2)];
@@ -364,7 +365,7 @@ impl Answers {
     }
 }
 
-/// What a loop takes, its best clause, and the lengths of its chunks.
+/// A loop's time, its best clause, and the durations of its chunks.
 fn loop_words(row: &LoopAnswer) -> Option<String> {
     let best = row.best();
     let lengths = length_words(&row.lengths);
@@ -410,7 +411,7 @@ impl Efficiency {
     }
 }
 
-/// Rows are those that had a mutex and where, columns those that waited, with sums.
+/// Rows are holders of a mutex with their places, columns are waiting threads; with sums.
 fn matrix(rows: &[&Blocked]) -> Table {
     let mut waiters: BTreeMap<&str, u64> = BTreeMap::new();
     let mut holders: BTreeMap<String, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
@@ -461,7 +462,7 @@ impl fmt::Display for Head<'_> {
         answers.write_tree(f, layout)?;
         let mut lines = answers.efficiency.words();
         lines.extend(answers.waits_note.clone());
-        // What nobody asked for is no gap.
+        // Causes that are recorded only on request are not reported as missing.
         let not_seen = answers.not_seen.iter();
         let not_seen = not_seen.filter(|of| of.cause != Cause::Preempted);
         let not_seen = not_seen.map(|of| format!("not visible: {}: {}", of.cause.title(), of.reason));
@@ -488,7 +489,7 @@ mod tests {
         Place::at(construct, Some("/src/stencil.c"), Some(line), Some("main"))
     }
 
-    /// Four threads in 10 seconds.
+    /// Answers of four threads over 10 seconds.
     fn answers() -> Answers {
         let mut answers = Answers { threads: 4, duration_ns: 10_000_000_000, ..Answers::default() };
         for (cause, ms) in [

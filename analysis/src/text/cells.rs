@@ -1,4 +1,4 @@
-//! Cells that several tables have.
+//! Table cells that several tables use.
 
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
@@ -21,7 +21,7 @@ pub(super) fn cells(times: &Times) -> [String; 4] {
     ]
 }
 
-/// The time lost, the cause of most of it, and that cause's share of all time.
+/// The lost time, its largest cause, and that cause's share of all time.
 pub(super) fn lost(accounting: &Accounting) -> [String; 3] {
     let losses = accounting.iter();
     let losses = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0);

@@ -10,10 +10,10 @@ use crate::text::table::{
     Column, Empty, Table, UNKNOWN, column, counted, known, known_time, percent, time, with_commas,
 };
 
-/// Lengths that fewer per cent have are not shown.
+/// Durations of fewer than this percentage are not shown.
 const MIN_LENGTHS: f64 = 0.5;
 
-/// Fewer tasks or chunks show no distribution.
+/// Minimum number of tasks or chunks for which a distribution is shown.
 const MIN_COUNT: u64 = 100;
 
 pub(super) const CONSTRUCT: [Column; 9] = [
@@ -53,7 +53,7 @@ pub(super) fn construct_row(table: &mut Table, stats: &ConstructStats) {
     table.row_above(name, cells, loop_words(stats).or_else(|| length_words(&stats.lengths)));
 }
 
-/// How many of them are how long, by powers of two.
+/// The distribution of durations by powers of two, in words.
 pub(super) fn length_words(lengths: &[u64]) -> Option<String> {
     let all = lengths.iter().sum::<u64>();
     if all < MIN_COUNT {
@@ -68,7 +68,7 @@ pub(super) fn length_words(lengths: &[u64]) -> Option<String> {
     (!shares.is_empty()).then(|| format!("lengths from {}", shares.join(", ")))
 }
 
-/// How a loop was handed out.
+/// How the chunks of a loop were distributed, in words.
 pub(super) fn loop_words(stats: &ConstructStats) -> Option<String> {
     let schedule = stats.schedule.as_deref();
     let schedule = schedule.map(|schedule| format!("schedule {schedule}"));
@@ -150,7 +150,7 @@ pub(super) const RANGE: [Column; 8] = [
     column("most of it", 1),
 ];
 
-/// A range of the program's, indented as deep as it lies in others. `analysed` is what all ranges of its name lost.
+/// The row of a range, indented by its depth. `analysed`: the losses of all ranges with its name.
 pub(super) fn range_row(table: &mut Table, range: &RangeStats, analysed: Option<&PhaseStats>) {
     let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
     let [efficiency, lost, most] = match analysed {

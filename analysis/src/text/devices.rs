@@ -8,7 +8,7 @@ pub(super) const DEVICE: [Column; 5] =
 
 pub(super) const TRANSFERS: [Column; 3] = [column("count", 1), column("moved", 0), column("time", 0)];
 
-/// The transfers for each line, of a device.
+/// The transfers of a device by source line.
 pub(super) fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
     let name = device_name(device, with_process);
     let file_names = device.file_names();
@@ -26,7 +26,7 @@ pub(super) fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process:
 
 pub(super) const MEMORY: [Column; 2] = [column("allocations", 0), column("in use at once", 0)];
 
-/// What each line allocated, of a device.
+/// The allocations on a device by source line.
 pub(super) fn memory_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
     let name = device_name(device, with_process);
     let file_names = device.file_names();

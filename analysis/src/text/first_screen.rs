@@ -1,8 +1,8 @@
-//! The first screen of `stats`, and what `record` says when its program has ended: the efficiency, what is lost and where,
-//! and what to do about it.
+//! The first screen of `stats`, also printed by `record` when its program has ended: the efficiency, the losses with
+//! their places, and what to do about them.
 //!
 //! ```text
-//! doubts       ! what makes the numbers unreliable
+//! doubts       ! reasons why the numbers are unreliable
 //! efficiency     one bar, then a bar for each cause with its worst place
 //! findings       title, place and saving; then the evidence and one change to try
 //! ```
@@ -20,18 +20,18 @@ use crate::overview::ranks::Ranks;
 use crate::text::answers::{percents, rounded};
 use crate::text::table::{counted, letters, time};
 
-/// The cells of the longest bar.
+/// The width of the longest bar, in columns.
 const BAR: u32 = 20;
-/// Causes of loss that `record` shows; the others are summed up.
+/// Number of causes of loss that `record` shows; the others are summed up.
 const MAX_CAUSES: usize = 5;
-/// Places below a cause.
+/// Number of places per cause.
 const MAX_PLACES: usize = 2;
-/// The column of the places that `record` shows.
+/// The column at which `record` prints places.
 const PLACES: usize = 51;
 /// Narrower terminals wrap lines.
 const MIN_WIDTH: usize = 60;
 
-/// A share in whole per cent, and its bar.
+/// A share in whole percent, and its bar.
 struct Share {
     cause: Cause,
     ns: u64,
@@ -40,12 +40,12 @@ struct Share {
 }
 
 impl Answers {
-    /// Whether there is time to speak of.
+    /// Whether there is any thread time.
     pub fn has_time(&self) -> bool {
         self.accounting.total() > 0
     }
 
-    /// Useful work, then the losses, the greatest first.
+    /// Useful work, followed by the losses, largest first.
     fn shares(&self) -> Vec<Share> {
         let losses = self.losses();
         let rows: Vec<(Cause, u64)> =
@@ -56,7 +56,7 @@ impl Answers {
         shares.map(|((cause, ns), (percent, cells))| Share { cause, ns, percent, cells }).collect()
     }
 
-    /// What makes the numbers unreliable.
+    /// The reasons why the numbers are unreliable.
     pub fn doubts(&self, look: Look) -> Lines {
         let mut lines = Lines::default();
         let notes = [&self.damage_note, &self.cpu_note, &self.mpi_note, &self.waits_note];
@@ -66,12 +66,12 @@ impl Answers {
         lines
     }
 
-    /// The useful share of the threads' time, as the bars have it: with all losses it is 100 %.
+    /// The useful share of the threads' time, rounded as for the bars: together with the losses, it is 100 %.
     pub fn useful_percent(&self) -> Option<u32> {
         self.shares().first().filter(|_| self.has_time()).map(|useful| useful.percent)
     }
 
-    /// The efficiency with a bar, and each cause of loss with its share and its worst place.
+    /// The efficiency with a bar, and each cause of loss with its share and the place with most of it.
     pub fn efficiency_bars(&self, look: Look) -> Lines {
         let mut lines = Lines::default();
         let shares = self.shares();
@@ -104,7 +104,7 @@ impl Answers {
         lines
     }
 
-    /// The place that most of a cause's time is due to.
+    /// The place to which most of a cause's time is due.
     fn worst_place(&self, cause: Cause) -> Option<String> {
         let worst = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
         let words = match worst.place.is_call() {
@@ -114,7 +114,8 @@ impl Answers {
         (!is_nowhere(&worst.place)).then_some(words)
     }
 
-    /// The first `top` findings; the number of the others is said by who knows the command that shows them.
+    /// The first `top` findings. The caller prints the number of further ones, because it knows the command that shows
+    /// them.
     pub fn finding_cards(&self, top: usize, look: Look) -> Lines {
         let mut lines = Lines::default();
         if self.findings.is_empty() {
@@ -126,7 +127,7 @@ impl Answers {
         lines
     }
 
-    /// The command that explains the first `top` findings; `None` where there are none.
+    /// The command that explains the first `top` findings; `None` if there are none.
     pub fn help_command(&self, top: usize) -> Option<String> {
         let mut ids: Vec<&str> = Vec::new();
         for finding in self.findings.iter().take(top) {
@@ -159,7 +160,7 @@ impl Answers {
         let column = PLACES.min(look.width.saturating_sub(letters(&saving)));
         let column = column.max(head.columns() + 2);
         lines.push(head.up_to(column).and(Tint::Bold, saving));
-        // The title has the place already.
+        // The title already contains the place.
         let mut text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
         if let Some(phase) = finding.evidence.get("phase").and_then(|phase| phase.as_str()) {
             text = format!("in {phase}: {text}");
@@ -169,8 +170,8 @@ impl Answers {
 }
 
 impl Stats {
-    /// Where the threads' time went, by cause and place, efficiencies and findings. `heading`: the run in a few words;
-    /// `places` and `findings`: how many are shown.
+    /// Where the threads' time went, by cause and place; efficiencies and findings. `heading`: the run in a few words.
+    /// `rows`: the number of places and findings that are shown.
     pub fn first_screen(&self, heading: Line, rows: Option<usize>, look: Look) -> Lines {
         let answers = &self.answers;
         let mut lines = Lines::default();
@@ -219,7 +220,7 @@ impl Stats {
         lines
     }
 
-    /// The tables of `--by` that have more than the first screen.
+    /// The tables of `--by` that contain more than the first screen.
     fn tables_with_rows(&self) -> Vec<&'static str> {
         let tables = [
             ("region", !self.answers.regions.is_empty()),
@@ -268,7 +269,7 @@ impl Stats {
         }
     }
 
-    /// The places of a cause's time that are a hundredth of all of it or more, the longest first.
+    /// The places to which at least 1 % of a cause's time is due, largest first.
     fn places_of(&self, cause: Cause, of_cause: u64, top: usize) -> Vec<(String, u64)> {
         let answers = &self.answers;
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
@@ -281,7 +282,7 @@ impl Stats {
             Cause::Useful => answers.useful.iter().for_each(|row| count(&row.place, row.ns)),
             _ => answers.blamed_for(cause).for_each(|row| count(&row.place, row.ns)),
         }
-        // Places that are due to more than there was are not of these threads alone.
+        // If the places add up to more than the cause's time, they include other threads' time.
         if sum(sums.values().copied()) > of_cause {
             return Vec::new();
         }
@@ -324,7 +325,7 @@ impl Stats {
     }
 }
 
-/// A place as a row: the function and the line, or else what it is.
+/// A place as a row: function and line, otherwise the construct.
 fn label(place: &Place) -> String {
     match (place.is_serial(), place.source(), place.function.as_ref().filter(|_| !place.is_call())) {
         (false, Some(source), Some(function)) => format!("{function} {source}"),
@@ -334,12 +335,12 @@ fn label(place: &Place) -> String {
     }
 }
 
-/// Whether a place says nothing of the program: neither line nor function, as of what is no construct.
+/// Whether a place has neither line nor function, because it is not a construct of the program.
 fn is_nowhere(place: &Place) -> bool {
     place.file.is_none() && place.function.is_none() && !place.is_directive && !place.construct.contains('@')
 }
 
-/// Words as a sentence: with a capital in front, and a full stop behind.
+/// `words` as a sentence: with a capital letter at the start, and a full stop at the end.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -357,7 +358,7 @@ mod tests {
         Place::at("!$omp parallel", Some("/src/stencil.c"), Some(line), Some(function))
     }
 
-    /// Two threads in 2.17 s.
+    /// Statistics of two threads over 2.17 s.
     fn stats() -> Stats {
         let mut answers = Answers { threads: 2, duration_ns: 2_170_000_000, ..Answers::default() };
         for (cause, ms) in [

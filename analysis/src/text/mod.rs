@@ -1,4 +1,4 @@
-//! Numbers as tables and words: those of `answers`, those of `stats`, and what all tables have.
+//! Numbers as tables and text: answers, statistics, and code that all tables share.
 
 pub(crate) mod answers;
 mod cells;

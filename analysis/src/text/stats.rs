@@ -1,4 +1,4 @@
-//! The numbers as tables for people.
+//! The statistics as tables for terminals.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::text::table::{
     Layout, Table, column, column_of, counted, percent, time, with_commas, write_more, write_wrapped,
 };
 
-/// Locks that are shown.
+/// Number of locks that are shown.
 const MAX_LOCKS: usize = 20;
 
 impl SampledTime {
@@ -59,7 +59,7 @@ impl Analysed {
 }
 
 impl Stats {
-    /// The numbers as tables, laid out like this.
+    /// The statistics as tables in this layout.
     pub fn tables(&self, layout: Layout) -> impl fmt::Display {
         Tables { stats: self, layout }
     }
@@ -67,7 +67,7 @@ impl Stats {
     fn write_head(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let mut lines: Vec<String> = self.analysed.iter().map(Analysed::words).collect();
         match &self.processes[..] {
-            // Of a window, what lies around is not known.
+            // If only a window is analysed, the time around it is unknown.
             _ if self.is_part() => {
                 lines.push(format!("{} analysed", time(self.answers.duration_ns)));
             }
@@ -97,7 +97,7 @@ impl Stats {
         writeln!(f)
     }
 
-    /// Whether a part of the time was analysed.
+    /// Whether only a part of the run was analysed.
     fn is_part(&self) -> bool {
         let has_part = |of: &Analysed| of.window_begin_ns.is_some() || of.phase.is_some();
         self.analysed.as_ref().is_some_and(has_part)
@@ -121,7 +121,7 @@ impl Stats {
         write_more(f, table.len(), layout.top, "phase")
     }
 
-    /// The time steps, in words, and the worst of them.
+    /// The time steps, in words, and the longest of them.
     fn write_steps(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let Some(steps) = &self.steps else { return Ok(()) };
         writeln!(f)?;
@@ -154,7 +154,7 @@ impl Stats {
     }
 
     fn write_threads(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
-        // People look for all of their threads.
+        // Users look for each of their threads, so all are shown.
         let layout = layout.of_all();
         let processes = self.threads.chunk_by(|a, b| a.process_id == b.process_id);
         let processes = processes.count();
@@ -331,13 +331,13 @@ impl Stats {
         Ok(())
     }
 
-    /// The headline, and the one table of what `by` names.
+    /// The headline, and only the table that `by` selects.
     pub fn table_by(&self, by: By, layout: Layout) -> impl fmt::Display {
         TableBy { stats: self, by, layout }
     }
 }
 
-/// The things that are a table's rows.
+/// The entities that are the rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Constructs, by source location.
@@ -346,7 +346,7 @@ pub enum By {
     Region,
     /// Functions, by samples.
     Function,
-    /// What threads counted in constructs.
+    /// Counters, by construct.
     Counter,
     /// Threads.
     Thread,
@@ -363,7 +363,7 @@ pub enum By {
 }
 
 impl By {
-    /// All, with their names and what they are.
+    /// All variants, each with its name and its description.
     pub const ALL: [(By, &str, &str); 10] = [
         (By::Construct, "construct", "Constructs, by source location"),
         (By::Region, "region", "Parallel regions, by source location, with efficiency and losses"),
@@ -381,13 +381,13 @@ impl By {
         (By::Phase, "phase", "The user's phases, each analysed on its own"),
     ];
 
-    /// The rows that have this name.
+    /// The variant with this name.
     pub fn by_name(name: &str) -> Option<By> {
         let mut all = By::ALL.into_iter();
         all.find_map(|(by, other, _)| (other == name).then_some(by))
     }
 
-    /// The field of the JSON that has the rows.
+    /// The JSON field that contains the rows.
     pub fn field(self) -> &'static str {
         match self {
             By::Construct | By::Task => "constructs",
@@ -402,7 +402,7 @@ impl By {
         }
     }
 
-    /// Whether a construct is wanted.
+    /// Whether the table includes this construct.
     pub fn is_of(self, construct: &ConstructStats) -> bool {
         self != By::Task || construct.category.starts_with("task")
     }
@@ -420,7 +420,7 @@ impl fmt::Display for TableBy<'_> {
         if let Some(headline) = stats.answers.headline() {
             write_wrapped(f, &headline, 0, layout)?;
             if matches!(by, By::Thread | By::Device) {
-                // These begin with a blank line.
+                // These tables begin with a blank line.
             } else {
                 writeln!(f)?;
             }

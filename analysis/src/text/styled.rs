@@ -1,48 +1,48 @@
-//! Lines with styles: colours and bars on a terminal that wants them, the same words everywhere else.
+//! Styled lines: colours and bars on terminals that support them, the same words everywhere else.
 //!
-//! Names come from traces. Whatever could drive a terminal is an escape before it is part of a line, so that the colours are
-//! the only control characters in the text.
+//! Names come from traces. All characters that could control a terminal are escaped before they become part of a line,
+//! so colours are the only control sequences in the text.
 
 use omptrace_symbols::printable::printable;
 
 use crate::model::cause::Cause;
 use crate::text::table::letters;
 
-/// Where the text is shown.
+/// How text is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// The columns of a line.
+    /// Width of a line, in columns.
     pub width: usize,
-    /// Whether it has colours.
+    /// Whether to use colours.
     pub colours: bool,
-    /// Whether bars are blocks rather than `#`.
+    /// Whether bars consist of block characters instead of `#`.
     pub blocks: bool,
 }
 
 impl Look {
-    /// The look in a pipe or a file.
+    /// The style for pipes and files.
     pub const PLAIN: Look = Look { width: 80, colours: false, blocks: false };
 }
 
-/// How a part of a line stands out.
+/// How a part of a line is highlighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
-    /// Not at all.
+    /// Not highlighted.
     Plain,
-    /// What is read first.
+    /// To be read first.
     Bold,
-    /// What may be passed over.
+    /// Less important.
     Dim,
-    /// A place in the source.
+    /// A source location.
     Place,
-    /// What makes numbers doubtful.
+    /// A reason to doubt the numbers.
     Warning,
     /// In the colour of a cause.
     Of(Cause),
 }
 
 impl Tint {
-    /// The parameters of the terminal's sequence; the colours are those of the page of `report`.
+    /// The parameters of the terminal's escape sequence. The colours are those of the HTML report.
     fn sequence(self) -> &'static str {
         match self {
             Tint::Plain => "",
@@ -67,12 +67,12 @@ impl Tint {
 struct Part {
     tint: Tint,
     text: String,
-    /// The page that a terminal opens from it.
+    /// The address that a terminal opens from this part.
     address: Option<String>,
 }
 
 impl Part {
-    /// The text with the terminal's sequences: its colour, and OSC 8 around what leads to a page.
+    /// The text with escape sequences: its colour, and OSC 8 if it is a link.
     fn coloured(&self, text: &str) -> String {
         let text = match self.tint.sequence() {
             "" => text.to_owned(),
@@ -90,31 +90,31 @@ impl Part {
 pub struct Line(Vec<Part>);
 
 impl Line {
-    /// A line that begins with this.
+    /// A line that starts with this text.
     pub fn of(tint: Tint, text: impl AsRef<str>) -> Line {
         Line::default().and(tint, text)
     }
 
-    /// With this behind it.
+    /// Appends this text.
     pub fn and(mut self, tint: Tint, text: impl AsRef<str>) -> Line {
         self.0.push(Part { tint, text: printable(text.as_ref()).into_owned(), address: None });
         self
     }
 
-    /// With this behind it, from which terminals open a page.
+    /// Appends this text as a link.
     pub(crate) fn and_link(mut self, tint: Tint, text: impl AsRef<str>, address: &str) -> Line {
         let address = Some(printable(address).into_owned());
         self.0.push(Part { tint, text: printable(text.as_ref()).into_owned(), address });
         self
     }
 
-    /// With blanks up to a column.
+    /// Appends blanks up to a column.
     pub(crate) fn up_to(self, column: usize) -> Line {
         let missing = column.saturating_sub(self.columns());
         self.and(Tint::Plain, " ".repeat(missing))
     }
 
-    /// With a bar of `full` cells. Where `of` is more, the rest of these are dim.
+    /// Appends a bar of `full` cells, followed by dim cells up to `of`.
     pub(crate) fn bar(self, cause: Cause, full: u32, of: u32, look: Look) -> Line {
         let (cell, rest) = if look.blocks { ("█", "░") } else { ("#", ".") };
         let bar = self.and(Tint::Of(cause), cell.repeat(full as usize));
@@ -124,12 +124,12 @@ impl Line {
         }
     }
 
-    /// The columns that it takes.
+    /// The width of the line, in columns.
     pub fn columns(&self) -> usize {
         self.0.iter().map(|part| letters(&part.text)).sum()
     }
 
-    /// The line as text, without blanks at its end.
+    /// Appends the line as text to `out`, without trailing blanks.
     fn render(&self, look: Look, out: &mut String) {
         let is_blank = |part: &&Part| part.text.trim_end().is_empty();
         let trailing = self.0.iter().rev().take_while(is_blank).count();
@@ -145,24 +145,25 @@ impl Line {
     }
 }
 
-/// Lines below each other.
+/// Consecutive lines.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(Vec<Line>);
 
 impl Lines {
-    /// With another line.
+    /// Appends a line.
     pub fn push(&mut self, line: Line) {
         self.0.push(line);
     }
 
-    /// With an empty line, unless there is nothing above it.
+    /// Appends an empty line, unless there are no lines yet.
     pub fn gap(&mut self) {
         if !self.0.is_empty() {
             self.0.push(Line::default());
         }
     }
 
-    /// With words on as many lines as they take: `first` in front of the first one, as many blanks in front of the others.
+    /// Appends words on as many lines as necessary: `first` precedes the first line, and the other lines are indented
+    /// by its width.
     pub fn words(&mut self, first: Line, words: &str, tint: Tint, look: Look) {
         let indent = first.columns();
         let width = look.width.saturating_sub(indent).max(1);
@@ -173,12 +174,12 @@ impl Lines {
         }
     }
 
-    /// With what other lines are.
+    /// Appends other lines.
     pub fn extend(&mut self, other: Lines) {
         self.0.extend(other.0);
     }
 
-    /// All of it as text.
+    /// All lines as text.
     pub fn text(&self, look: Look) -> String {
         self.0.iter().fold(String::new(), |mut text, line| {
             line.render(look, &mut text);
@@ -187,7 +188,7 @@ impl Lines {
     }
 }
 
-/// Words in lines of at most `width`. A word that is longer stays whole, since people copy it.
+/// Divides words into lines of at most `width` columns. A longer word is not divided, so that users can copy it.
 fn wrapped(words: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
@@ -204,7 +205,7 @@ fn wrapped(words: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Text of at most `width` columns: what is too long loses its middle, since begin and end tell names apart.
+/// Text of at most `width` columns. The middle of longer text is removed, because start and end distinguish names.
 pub fn shortened(text: &str, width: usize) -> String {
     let length = letters(text);
     if length <= width {

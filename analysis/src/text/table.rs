@@ -5,24 +5,24 @@ use std::fmt::{self, Write as _};
 
 use omptrace_symbols::printable::printable;
 
-/// Letters that the names are given at least: columns are left out for them.
+/// Minimum width of the name column. Other columns are left out to preserve it.
 const MIN_FOR_NAMES: usize = 28;
 
-/// How the tables are laid out.
+/// The layout of tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout {
-    /// The letters of a line; `None` for as many as it takes.
+    /// Maximum width of a line, in columns; `None` for no limit.
     pub width: Option<usize>,
-    /// The rows of each table but that of threads, and of processes; `None` for all.
+    /// Maximum number of rows per table, except for threads and processes; `None` for all.
     pub top: Option<usize>,
-    /// Whether `top` holds for the tables of threads and processes too.
+    /// Whether `top` also applies to the tables of threads and processes.
     pub is_short: bool,
     /// The notation.
     pub style: Style,
 }
 
 impl Layout {
-    /// The layout of a table whose rows are looked for one by one, as threads are.
+    /// The layout of a table in which users look for single rows, such as threads.
     pub(crate) fn of_all(&self) -> Layout {
         Layout { top: self.top.filter(|_| self.is_short), ..*self }
     }
@@ -31,10 +31,10 @@ impl Layout {
 /// The notation of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Columns of letters, for terminals.
+    /// Aligned columns, for terminals.
     #[default]
     Text,
-    /// Markdown, for tickets and summaries of CI.
+    /// Markdown, for tickets and CI summaries.
     Markdown,
 }
 
@@ -42,9 +42,9 @@ pub enum Style {
 #[derive(Clone)]
 pub(crate) struct Column {
     heading: Cow<'static, str>,
-    /// Where there is no room for all, the greatest is left out first.
+    /// If there is no room for all columns, those with the highest rank are left out first.
     rank: u8,
-    /// Whether it is shown that says nothing, in any row.
+    /// Whether the column is shown if it has no content.
     empty: Empty,
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Column {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Empty {
     Shown,
-    /// It is the first to go where there is no room for all.
+    /// Shown, but the first to be left out if there is no room.
     IfThereIsRoom,
     Never,
 }
 
-/// Like [`column`], of a heading that is made for the occasion.
+/// Like [`column()`], with a heading that is created at run time.
 pub(crate) fn column_of(heading: String, rank: u8) -> Column {
     Column { heading: Cow::Owned(heading), ..column("", rank) }
 }
@@ -67,7 +67,7 @@ pub(crate) const fn column(heading: &'static str, rank: u8) -> Column {
 }
 
 impl Column {
-    /// A column whose heading is known at run time only.
+    /// A column whose heading is known only at run time.
     pub(crate) fn named(heading: String, rank: u8) -> Column {
         Column { heading: Cow::Owned(heading), rank, empty: Empty::Shown }
     }
@@ -81,11 +81,11 @@ impl Column {
 pub(crate) struct Row {
     name: String,
     cells: Vec<String>,
-    /// Words of a line below.
+    /// Text on a line below the row.
     below: Option<String>,
 }
 
-/// A table: the first column is names, the others are numbers.
+/// A table: the first column contains names, the others contain numbers.
 pub(crate) struct Table {
     heading: &'static str,
     columns: Vec<Column>,
@@ -118,8 +118,8 @@ impl Table {
         self.row_above(name, cells, None);
     }
 
-    /// A row with words on a line below it. Names come from traces: whatever could drive a terminal or break a line is shown
-    /// as an escape.
+    /// Adds a row with a line of text below it. Names come from traces, so characters that could control a terminal or
+    /// break a line are escaped.
     pub(crate) fn row_above(
         &mut self,
         name: String,
@@ -139,14 +139,14 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The letters of a column.
+    /// The width of a column.
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|row| letters(&row.cells[column]));
         let heading = letters(&self.columns[column].heading);
         cells.max().unwrap_or(0).max(heading)
     }
 
-    /// The columns that are shown, those that are not for want of room, and the letters between two.
+    /// The columns that are shown, those that are left out for lack of room, and the width of the gap between columns.
     fn fit(&self, layout: &Layout) -> (Vec<usize>, Vec<usize>, usize) {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let is_empty = |column: usize, empty: Empty| {
@@ -190,13 +190,13 @@ impl Table {
         let (shown, left_out, gap) = self.fit(layout);
         let widths: Vec<usize> = shown.iter().map(|column| self.width(*column)).collect();
         let numbers: usize = widths.iter().map(|width| gap + width).sum();
-        // Without a limit, longer names than these would push all numbers aside.
+        // If the width is unlimited, longer names than this would move all numbers far to the right.
         let most = layout.width.map_or(64, |width| width.saturating_sub(numbers));
         let beside = self.rows.iter().map(|row| letters(&row.name));
         let beside = beside.filter(|letters| *letters <= most);
         let names = beside.max().unwrap_or(0).max(letters(self.heading));
         let line = |f: &mut fmt::Formatter<'_>, name: &str, cells: &[&str]| -> fmt::Result {
-            // A heading of the rows below it.
+            // The heading of the rows below it.
             if cells.iter().all(|cell| cell.is_empty()) {
                 let own = name.trim_start_matches(' ');
                 return write_wrapped(f, own, name.len() - own.len(), layout);
@@ -236,7 +236,7 @@ impl Table {
         Ok(())
     }
 
-    /// All columns, since a page is scrolled.
+    /// Writes all columns, because Markdown is shown on pages that can be scrolled.
     fn write_markdown(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let (shown, _, _) = self.fit(&Layout::default());
         write!(f, "\n| {} |", self.heading)?;
@@ -263,9 +263,9 @@ impl Table {
     }
 }
 
-/// Text in Markdown, as a cell, a paragraph or a title. Its blanks in front stay, it stays on its line, and nothing in it is
-/// markup. Code hosts also make mentions, references and links of plain words, whatever is escaped in them. They make none
-/// of code, so such words become code.
+/// Escapes text for Markdown, as a cell, paragraph or title. Leading blanks are kept, line breaks are replaced, and
+/// nothing is interpreted as markup. Code hosts turn even escaped words into mentions, references and links, but not
+/// code, so such words become code.
 pub fn markdown(text: &str) -> String {
     let text = printable(text);
     let inner = text.trim_start_matches(' ');
@@ -277,7 +277,7 @@ pub fn markdown(text: &str) -> String {
         if !is_linked(word) {
             escape_word(&mut escaped, word, index == 0);
         } else if word.contains(['`', '|', '\\']) {
-            // It cannot be code in a cell. Characters without a width tear it apart.
+            // Code is impossible within a cell here. Zero-width characters prevent the link.
             let torn = word.split_inclusive(['@', '#', ':', '.']);
             for (index, piece) in torn.enumerate() {
                 if index > 0 {
@@ -286,7 +286,7 @@ pub fn markdown(text: &str) -> String {
                 escape_word(&mut escaped, piece, index == 0);
             }
         } else {
-            // What ends a clause is no part of the name.
+            // Trailing punctuation is not part of the name.
             let name = word.trim_end_matches([',', ';', ')']);
             escaped.extend(["`", name, "`", &word[name.len()..]]);
         }
@@ -294,7 +294,7 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
-/// Whether code hosts make a link of a word: a mention, the number of a ticket, an address.
+/// Whether code hosts turn a word into a link: a mention, a ticket number, an address.
 fn is_linked(word: &str) -> bool {
     let comes_before = |mark: char, is_name: fn(char) -> bool| {
         let mut behind = word.split(mark).skip(1);
@@ -309,16 +309,16 @@ fn is_linked(word: &str) -> bool {
 fn escape_word(escaped: &mut String, word: &str, is_first: bool) {
     for (index, letter) in word.char_indices() {
         let is_markup = match letter {
-            // Within a word it stresses nothing.
+            // Within a word, an underscore does not mark emphasis.
             '_' => {
                 let is_in_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
                 let behind = word[index + 1..].chars().next();
                 !is_in_word(word[..index].chars().next_back()) || !is_in_word(behind)
             }
             '|' | '<' | '*' | '`' | '[' | '\\' | '&' | '~' => true,
-            // Between two of them, some hosts read mathematics.
+            // Some hosts render text between two dollar signs as mathematics.
             '$' => !word[index..].starts_with("$omp"),
-            // At the begin of a line.
+            // At the start of a line.
             '#' | '>' | '+' | '-' | '=' | ':' => is_first && index == 0,
             _ => false,
         };
@@ -329,8 +329,8 @@ fn escape_word(escaped: &mut String, word: &str, is_first: bool) {
     }
 }
 
-/// Writes words on as many lines as they take, with `indent` blanks in front. What could drive a terminal or break a line is
-/// shown as an escape; in Markdown, nothing in the words is markup.
+/// Writes words on as many lines as necessary, indented by `indent` blanks. Characters that could control a terminal or
+/// break a line are escaped; in Markdown, no word is interpreted as markup.
 pub(crate) fn write_wrapped(
     f: &mut fmt::Formatter<'_>,
     words: &str,
@@ -363,7 +363,7 @@ pub(crate) fn write_wrapped(
     writeln!(f, "{:indent$}{line}", "")
 }
 
-/// A time with three digits or more: `1.23 ms`.
+/// A time with at least three digits: `1.23 ms`.
 pub fn time(ns: u64) -> String {
     let in_unit = |unit: f64, name: &str| {
         let value = ns as f64 / unit;
@@ -378,17 +378,17 @@ pub fn time(ns: u64) -> String {
     }
 }
 
-/// Like [`time`], where it is known.
+/// Like [`time`], for a value that may be unknown.
 pub(crate) fn known_time(ns: Option<u64>) -> String {
     ns.map_or_else(|| UNKNOWN.to_owned(), time)
 }
 
-/// A share, 0 to 1, in percent, without the sign: `24.1`.
+/// A share, 0 to 1, in percent without the sign: `24.1`.
 pub fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
-/// A number with commas: `900,000`.
+/// A number with thousands separators: `900,000`.
 pub fn with_commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -401,7 +401,7 @@ pub fn with_commas(number: u64) -> String {
     text
 }
 
-/// A number of things: `1 thread`, `2,000 threads`.
+/// A number and a noun: `1 thread`, `2,000 threads`.
 pub fn counted(number: u64, thing: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{} {thing}{s}", with_commas(number))
@@ -413,7 +413,7 @@ pub fn bytes(value: u64) -> String {
     let mut scaled = value as f64;
     let mut unit = None;
     for next in units {
-        // What would be shown as 1000 is one of the next unit.
+        // A value that would be rounded to 1000 is shown in the next unit.
         if scaled < 999.5 {
             break;
         }
@@ -428,15 +428,15 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// The text where a number is not known.
+/// The text for an unknown number.
 pub(crate) const UNKNOWN: &str = "-";
 
-/// A count, where it is known.
+/// A number that may be unknown.
 pub(crate) fn known(number: Option<u64>) -> String {
     number.map_or_else(|| UNKNOWN.to_owned(), |number| number.to_string())
 }
 
-/// Names rows that are not shown.
+/// Writes how many rows are not shown.
 pub(crate) fn write_more(
     f: &mut fmt::Formatter<'_>,
     rows: usize,

@@ -79,7 +79,7 @@ pub(super) fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
     names
 }
 
-/// `names` are those of the counters. Where cycles were counted, there are ratios of them.
+/// A row of counters. `names`: the names of the counters. `has_ratios`: cycles were counted, so there are ratios.
 pub(super) fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_ratios: bool) {
     let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{ratio:.2}"));
     let value = |name: &&str| match (*name, stats.counters.get(*name)) {
@@ -117,9 +117,9 @@ pub(super) fn process_row(table: &mut Table, stats: &ProcessStats) {
     table.row(stats.name.clone(), cells);
 }
 
-/// The lines above the tables: how long it took, and what of that was serial.
+/// The lines above the tables: the duration, and the serial time.
 impl ProcessStats {
-    /// Words about the time from start to end.
+    /// The duration from start to end, in words.
     pub(crate) fn time_words(&self) -> String {
         let time_of = time(self.duration_ns);
         match self.before_tracing_ns {
@@ -132,7 +132,7 @@ impl ProcessStats {
         }
     }
 
-    /// Words about serial time: how much, and where it lies.
+    /// The serial time and its position, in words.
     pub(crate) fn serial_words(&self) -> Option<(String, String)> {
         let serial = time(self.serial_ns?);
         let parts = (self.serial_before_ns, self.serial_between_ns, self.serial_after_ns);

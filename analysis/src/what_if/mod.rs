@@ -1,15 +1,15 @@
-//! The recorded dependences, replayed with other durations.
+//! Replays the recorded dependences with other durations.
 //!
-//! Each thread carries, for each scenario, the time at which it would have reached its present. Work moves that time on by
-//! the work's duration, which the scenario may change. Where threads meet, the time is that of the last of them and what
-//! the meeting itself took. With nothing changed, each predicted time is the recorded one. Which thread runs which task,
-//! chunk or section, and in which order threads get a mutex, stays as recorded.
+//! In each scenario, each thread carries the time at which it would have reached its current event. Work advances this
+//! time by its duration, which the scenario may change. When threads meet, the time is that of the last of them, plus
+//! the cost of the meeting itself. Without changes, each predicted time equals the recorded one. Which thread runs
+//! which task, chunk or section, and the order in which threads acquire a mutex, stay as recorded.
 //!
-//! Most work takes its recorded time in every scenario. So a time is the sum of one number for all scenarios and of a
-//! deviation for each: such work changes only that number.
+//! Most work takes its recorded time in every scenario. So a predicted time is stored as the sum of a base, common to
+//! all scenarios, and a deviation per scenario; unchanged work only advances the base.
 //!
-//! Where the times of a trace make no sense, sums begin again at the least number. Checks for that in each step would cost more
-//! than the steps.
+//! If a trace contains invalid times, the arithmetic wraps around. Checking for this in each step would cost more than
+//! the steps.
 
 pub(crate) mod scenario;
 
@@ -17,42 +17,43 @@ use omptrace_timeline::model::Ns;
 
 use crate::model::cause::Cause;
 
-/// Scenarios that are replayed at once.
+/// Maximum number of scenarios that are replayed at once.
 pub(crate) const MAX_SCENARIOS: usize = 16;
 
-/// A change of durations. Places are given by [`Marks`].
+/// A hypothetical change of durations. Places are given by [`Marks`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// Nothing.
+    /// No change.
     Nothing,
-    /// At barriers whose last member comes from the place, the members' work since the last barrier is spread evenly.
+    /// At barriers whose last member comes from this place, the members' work since the last barrier is spread evenly.
     Balanced,
-    /// At barriers in which a task at the place was run, tasks are spread evenly, but none is waited for less than for the last member.
+    /// At barriers in which a task from this place was run, tasks are spread evenly. The barrier still waits for its
+    /// last member.
     TasksBalanced,
-    /// Members go on at once at barriers inside regions whose last member comes from the place.
+    /// Members do not wait at barriers inside regions whose last member comes from this place.
     Nowait,
-    /// Nobody waits for a mutex that is held from the place on.
+    /// No thread waits for a mutex that is held from this place.
     LockFree,
-    /// Work at the place takes this share of its time.
+    /// Work at this place takes this share of its time.
     Faster(f64),
-    /// Work in a region at the place is spread over this many threads.
+    /// Work in a region at this place is spread over this number of threads.
     Wider(u32),
-    /// Losses by this cause at the place take no time.
+    /// Losses with this cause at this place take no time.
     Without(Cause),
-    /// Losses by this cause at the place take this share of their time.
+    /// Losses with this cause at this place take this share of their time.
     Shorter(Cause, f64),
-    /// To begin and end regions at the place takes no time.
+    /// Starting and ending regions at this place takes no time.
     RegionsFree,
-    /// To begin and end any region and to leave any barrier takes no time.
+    /// Starting and ending any region and leaving any barrier takes no time.
     OverheadFree,
 }
 
-/// In which scenarios a region is the place that is meant: a bit for each.
+/// The scenarios in which a region is the changed place, as bit sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// The region itself.
     pub(crate) place: u16,
-    /// Serial code before it.
+    /// Serial code before the region.
     pub(crate) before: u16,
 }
 
@@ -60,15 +61,15 @@ pub(crate) struct Marks {
 #[derive(Clone, Debug)]
 pub(crate) struct Scenarios<const S: usize> {
     changes: [Change; S],
-    /// The scenarios of each kind of change: a bit for each.
+    /// By kind of change: the scenarios of this kind, as bit sets.
     bits: Bits,
     /// By region.
     pub(crate) marks: Vec<Marks>,
-    /// The marks of the serial code before the process's end.
+    /// The scenarios that change the serial code before the process's end.
     at_end: u16,
 }
 
-/// Scenarios by what they change.
+/// Bit sets of scenarios, by kind of change.
 #[derive(Clone, Debug, Default)]
 struct Bits {
     balanced: u16,
@@ -80,7 +81,7 @@ struct Bits {
     without_fork: u16,
     regions_free: u16,
     overhead_free: u16,
-    /// Those that change how long states of a cause last, where their place is.
+    /// Scenarios that change the duration of states with a cause, at their place.
     by_cause: [u16; Cause::COUNT],
 }
 
@@ -90,7 +91,7 @@ impl<const S: usize> Default for Scenarios<S> {
     }
 }
 
-/// The numbers of the bits that are set.
+/// The indexes of the bits that are set.
 fn each(mut bits: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = bits.trailing_zeros() as usize;
@@ -100,7 +101,7 @@ fn each(mut bits: u16) -> impl Iterator<Item = usize> {
 }
 
 impl<const S: usize> Scenarios<S> {
-    /// Scenarios with these changes. `at_end`: those whose place is the serial code before the process's end.
+    /// Scenarios with these changes. `at_end`: the scenarios that change the serial code before the process's end.
     pub(crate) fn new(changes: [Change; S], at_end: u16) -> Self {
         let mut bits = Bits::default();
         for (scenario, change) in changes.iter().enumerate() {
@@ -137,7 +138,7 @@ impl<const S: usize> Scenarios<S> {
         self.marks.get(region as usize).copied().unwrap_or_default()
     }
 
-    /// The scenarios in which a state of this cause does not last as long as it did. See [`Stamp::work`].
+    /// The scenarios that change the duration of a state with this cause. See [`Stamp::work`].
     fn changed(&self, cause: Cause, place: u32, around: Option<(u32, u32)>) -> u16 {
         let here = self.of(place).place;
         let wider = match around {
@@ -147,54 +148,54 @@ impl<const S: usize> Scenarios<S> {
         self.bits.by_cause[cause as usize] & here | wider
     }
 
-    /// The scenarios in which work at the last member's place is spread evenly.
+    /// The scenarios that spread work evenly if the last member comes from this place.
     pub(crate) fn balanced(&self, place: u32) -> u16 {
         self.bits.balanced & self.of(place).place
     }
 
-    /// The scenarios in which tasks are spread evenly at barriers in which one at the place was run.
+    /// The scenarios that spread tasks evenly at barriers in which a task from this place was run.
     pub(crate) fn tasks_balanced(&self, place: u32) -> u16 {
         self.bits.tasks_balanced & self.of(place).place
     }
 
-    /// The scenarios in which nobody waits at a barrier inside a region whose last member comes from the place.
+    /// The scenarios without waits at barriers inside a region if the last member comes from this place.
     pub(crate) fn nowait(&self, place: u32) -> u16 {
         self.bits.nowait & self.of(place).place
     }
 
-    /// The scenarios in which work is spread evenly somewhere.
+    /// The scenarios that spread any work evenly.
     pub(crate) fn spread(&self) -> u16 {
         self.bits.balanced | self.bits.tasks_balanced
     }
 
-    /// The scenarios in which nobody waits for a mutex that is held from the place on.
+    /// The scenarios without waits for a mutex that is held from this place.
     pub(crate) fn lock_free(&self, place: u32) -> u16 {
         self.bits.lock_free & self.of(place).place
     }
 
-    /// The scenarios in which to begin this region takes no time.
+    /// The scenarios in which starting this region takes no time.
     pub(crate) fn without_fork(&self, region: u32) -> u16 {
         let kinds = self.bits.regions_free | self.bits.without_fork;
         self.bits.overhead_free | kinds & self.of(region).place
     }
 
-    /// The scenarios in which to end this region, or to leave its barriers, takes no time.
+    /// The scenarios in which ending this region, or leaving its barriers, takes no time.
     pub(crate) fn without_cost(&self, region: u32) -> u16 {
         self.bits.overhead_free | self.bits.regions_free & self.of(region).place
     }
 }
 
-/// The time of what never was: before all others.
+/// A time before all others, for chain ends that do not exist.
 const NEVER: Ns = Ns::MIN / 2;
 
-/// When a thread, or whatever it left for others, would have been there.
+/// The recorded time of a chain end, and its predicted time in each scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp<const S: usize> {
     /// The recorded time.
     recorded: Ns,
-    /// The predicted time of a scenario is this and its deviation.
+    /// The predicted time in a scenario is the sum of `base` and the scenario's deviation.
     base: Ns,
-    /// In the order of the scenarios.
+    /// By scenario.
     deviations: [Ns; S],
 }
 
@@ -208,7 +209,7 @@ impl<const S: usize> Stamp<S> {
         Stamp::new(NEVER)
     }
 
-    /// The predicted time of a scenario.
+    /// The predicted time in a scenario.
     pub(crate) fn time(&self, scenario: usize) -> Ns {
         self.base.wrapping_add(self.deviations[scenario])
     }
@@ -218,8 +219,8 @@ impl<const S: usize> Stamp<S> {
         self.deviations.map(|deviation| self.base.wrapping_add(deviation))
     }
 
-    /// The thread works until `time`, of which `place` is the region, and `around` the outermost region around it with the
-    /// threads of its team.
+    /// The thread works until `time`. `place`: the region of the work. `around`: the outermost region around it, and
+    /// the size of its team.
     pub(crate) fn work(
         &mut self,
         time: Ns,
@@ -254,7 +255,8 @@ impl<const S: usize> Stamp<S> {
         self.catch_up(time);
     }
 
-    /// Serial work of this length, which was advanced by, lay before this region.
+    /// Corrects the prediction once the place of serial work is known: work of length `ns`, already added by `advance`,
+    /// lay before region `before`.
     pub(crate) fn was_serial(&mut self, ns: u64, before: Option<u32>, scenarios: &Scenarios<S>) {
         let ns = ns.cast_signed();
         let before = before.map_or(scenarios.at_end, |id| scenarios.of(id).before);
@@ -274,8 +276,8 @@ impl<const S: usize> Stamp<S> {
         }
     }
 
-    /// The thread goes on at `time`, for which `other` had to be there. In `costless` scenarios the meeting takes no time.
-    /// Gives what it takes in others. What was waited for is added to `waited`.
+    /// The thread continues at `time`, after waiting for `other`. In `costless` scenarios, the meeting takes no time.
+    /// Returns its cost in the other scenarios. Adds the waiting times to `waited`.
     pub(crate) fn meet(&mut self, time: Ns, other: &Stamp<S>, costless: u16, waited: &mut [Ns; S]) -> Ns {
         let later = other.base.wrapping_sub(self.base);
         for ((own, waited), other) in self.each_with(waited).zip(&other.deviations) {
@@ -293,20 +295,20 @@ impl<const S: usize> Stamp<S> {
         self.deviations.iter_mut().zip(waited)
     }
 
-    /// Like [`Stamp::meet`], where even work spread evenly waits for `other`: a mutex.
+    /// Like [`Stamp::meet`], for a mutex: even evenly spread work must wait for `other`.
     pub(crate) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16) {
         self.raise_times(other);
         self.take(time, other, costless);
     }
 
-    /// In these scenarios, it stays as it was `before`.
+    /// Restores the times `before` in these scenarios.
     pub(crate) fn keep(&mut self, before: &Stamp<S>, scenarios: u16) {
         for scenario in each(scenarios) {
             self.deviations[scenario] = before.time(scenario).wrapping_sub(self.base);
         }
     }
 
-    /// A meeting with `other` takes what is left until `time`.
+    /// Adds the cost of a meeting with `other`: the time left until `time`.
     fn take(&mut self, time: Ns, other: &Stamp<S>, costless: u16) -> Ns {
         let cost = (time - self.recorded.max(other.recorded)).max(0);
         self.base = self.base.wrapping_add(cost);
@@ -317,8 +319,8 @@ impl<const S: usize> Stamp<S> {
         cost
     }
 
-    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `spread` says, and not later
-    /// than without it.
+    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, the time of arrival is given
+    /// by `spread`, but is not later than without the change.
     pub(crate) fn leave_barrier(
         &mut self,
         time: Ns,
@@ -338,13 +340,13 @@ impl<const S: usize> Stamp<S> {
         }
     }
 
-    /// Both this and `other` are awaited.
+    /// Waits for both: takes the later time in each scenario.
     pub(crate) fn raise(&mut self, other: &Stamp<S>) {
         self.recorded = self.recorded.max(other.recorded);
         self.raise_times(other);
     }
 
-    /// In these scenarios, it is not later than `other`.
+    /// In these scenarios, takes the earlier of both times.
     pub(super) fn lower(&mut self, other: &Stamp<S>, scenarios: u16) {
         for scenario in each(scenarios) {
             let earlier = above_zero(self.time(scenario).wrapping_sub(other.time(scenario)));
@@ -361,7 +363,8 @@ impl<const S: usize> Stamp<S> {
     }
 }
 
-/// The sum, by scenario, of the times that members have come to without waiting. It has those only that spread work evenly.
+/// By scenario, the sum of the times that members have reached without waiting; only used in scenarios that spread work
+/// evenly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unwaited<const S: usize>([Ns; S]);
 
@@ -372,7 +375,7 @@ impl<const S: usize> Default for Unwaited<S> {
 }
 
 impl<const S: usize> Unwaited<S> {
-    /// A member has come to `now`, after it has `waited`. `added`: what it has added so far.
+    /// A member has reached `now`, after it has `waited`. `added`: its previous contribution, which is replaced.
     pub(crate) fn add(
         &mut self,
         now: &Stamp<S>,
@@ -387,13 +390,14 @@ impl<const S: usize> Unwaited<S> {
         }
     }
 
-    /// The mean of this many members.
+    /// The mean over this many members.
     pub(crate) fn mean(&self, scenario: usize, members: u32) -> Ns {
         self.0[scenario] / Ns::from(members.max(1))
     }
 }
 
-/// The number, or 0 where it is below that: without a branch, which processors without a 64-bit maximum would take one by one.
+/// The larger of `ns` and 0, without a branch: CPUs without a 64-bit maximum instruction would branch for each
+/// scenario.
 fn above_zero(ns: Ns) -> Ns {
     ns & !(ns >> (Ns::BITS - 1))
 }

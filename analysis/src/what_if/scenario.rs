@@ -1,18 +1,18 @@
-//! The changes that are replayed: candidates for findings, and questions that people ask.
+//! The changes that are replayed: candidates for findings, and general questions.
 
 use crate::model::place::Place;
 use crate::what_if::Change;
 
-/// The thing that a change is made to.
+/// The part of the program that is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The whole program.
     Everything,
     /// A place.
     Place(Place),
-    /// Several places, of which the first gives its name.
+    /// Several places; the first gives the change its name.
     Places(Vec<Place>),
-    /// Serial code before a region, or of `None`, after the last.
+    /// Serial code before a region; if it is `None`, after the last region.
     Serial(Option<Place>),
 }
 
@@ -21,6 +21,6 @@ pub(crate) enum Target {
 pub(crate) struct Plan {
     pub(crate) change: Change,
     pub(crate) target: Target,
-    /// In words: `perfect balance`.
+    /// The change in words: `perfect balance`.
     pub(crate) text: String,
 }

@@ -1,4 +1,4 @@
-//! Windows of traces that are read from their start, and need not be.
+//! Hints at checkpoints for windows of traces that are read from their start.
 
 use omptrace_timeline::may_have_checkpoints;
 use omptrace_timeline::model::Ns;
@@ -10,7 +10,7 @@ use crate::output::quoted_path::typed;
 /// Bytes of events that take seconds to read.
 const MANY_BYTES: u64 = 64 << 20;
 
-/// Says how windows of the traces can be had sooner, where one begins late.
+/// Explains how windows of the traces can be read faster, if one of the windows starts late.
 pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader]) {
     if window.is_none_or(|(begin, _)| begin <= 0) {
         return;
@@ -18,7 +18,7 @@ pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader])
     let could_have = |reader: &&&Reader| {
         let (metadata, summary) = (reader.metadata(), reader.summary());
         let is_plain = may_have_checkpoints(metadata) && metadata.devices.is_empty();
-        // The analysis that makes a summary makes them, too.
+        // The analysis that creates a summary creates checkpoints, too.
         is_plain && summary.sealed && summary.summary_bytes == 0 && summary.event_bytes >= MANY_BYTES
     };
     let lacking: Vec<_> = readers.iter().filter(could_have).collect();

@@ -1,4 +1,4 @@
-//! Runs to compare: traces, folders of a run's traces, and answers that `stats --json` printed.
+//! The runs to compare: traces, directories with the traces of a run, and answers printed by `stats --json`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::{FunctionTime, Run};
-use omptrace_analysis::{Stats, Steps};
+use omptrace_analysis::{Stats, Steps, program_of};
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::open_regular;
 use serde::Deserialize;
@@ -23,16 +23,16 @@ use crate::output::{message, progress};
 /// Reads runs, in the order in which they are named.
 ///
 /// # Errors
-/// One cannot be read, or has no time to compare.
+/// A run cannot be read, or contains no time to compare.
 pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Vec<Run>> {
     let runs = in_parallel(paths.to_vec(), |path| read_one(&path, debug_dirs, from));
     runs.into_iter().collect()
 }
 
-/// Refuses options among the runs behind `--`.
+/// Refuses options among the runs after `--`.
 ///
 /// # Errors
-/// One looks like an option, and is no file.
+/// An argument looks like an option, and no such file exists.
 pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
     match after.iter().find(is_option) {
@@ -67,13 +67,13 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
     Ok(run)
 }
 
-/// The text of a file that holds JSON: its first letter is that of an object. Traces begin otherwise, and folders are read as
-/// traces are. A pipe, as of `<(omptrace stats --json --all app.omptrace)`, can be read only once.
+/// The contents of a file if it is JSON, that is, starts with an object. Traces start differently, and directories are
+/// read like traces. A pipe, such as `<(omptrace stats --json --all app.omptrace)`, can be read only once.
 ///
 /// # Errors
-/// It cannot be read, or is a pipe without JSON.
+/// The file cannot be read, or is a pipe without JSON.
 fn json(path: &Path) -> Result<Option<Vec<u8>>> {
-    /// Blanks in front of the object that are read of a file that may be a large trace.
+    /// Number of bytes that are searched for the start of the object, because the file may be a large trace.
     const BEGIN_BYTES: u64 = 64;
 
     let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
@@ -83,7 +83,7 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
         true => open_pipe(path, &mut text).map_err(failed)?,
         false => match open_regular(path) {
             Ok(file) => file,
-            // Whoever opens it as a trace says why.
+            // Opening the file as a trace will report the reason.
             Err(_) => return Ok(None),
         },
     };
@@ -104,10 +104,10 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Opens a pipe that somebody writes to. `begin` gets its first byte, where that has come.
+/// Opens a pipe that has a writer. `begin` receives its first byte, if it has arrived.
 ///
 /// # Errors
-/// Nobody writes to it: to wait for a writer might take for ever.
+/// The pipe has no writer: waiting for one might take forever.
 fn open_pipe(path: &Path, begin: &mut Vec<u8>) -> io::Result<File> {
     let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let mut first = [0];
@@ -117,20 +117,20 @@ fn open_pipe(path: &Path, begin: &mut Vec<u8>) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         Err(error) => return Err(error),
     }
-    // SAFETY: it only takes a flag from a descriptor that is open. O_NONBLOCK is the only one of its status flags that can
-    // be set here.
+    // SAFETY: the call only clears a flag of an open descriptor. O_NONBLOCK is the only one of its status flags that
+    // can be set here.
     match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(file),
     }
 }
 
-/// The fields that are needed of the answers of `stats --json`.
+/// The fields of `stats --json` that are needed.
 #[derive(Deserialize)]
 struct Printed {
     #[serde(flatten)]
     answers: Answers,
-    processes: Vec<Value>,
+    processes: Vec<PrintedProcess>,
     #[serde(default)]
     sampling: Value,
     #[serde(default)]
@@ -139,6 +139,15 @@ struct Printed {
     steps: Option<Steps>,
     #[serde(default)]
     left_out: Map<String, Value>,
+}
+
+/// The fields of a process that name its program.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PrintedProcess {
+    name: String,
+    pid: u32,
+    rank: Option<u32>,
 }
 
 fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
@@ -174,11 +183,14 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     }
     let left_out = printed.left_out.get("processes").and_then(Value::as_u64);
     let processes = printed.processes.len() + left_out.unwrap_or(0) as usize;
+    let named = printed.processes.iter().filter(|process| !process.name.is_empty());
+    let programs = named.map(|process| program_of(&process.name, process.pid, process.rank));
     let is_sampled = !printed.sampling.is_null() && !is_cut;
     Ok(Run {
         name: name.to_string(),
         answers: printed.answers,
         processes,
+        programs: programs.map(str::to_owned).collect(),
         functions: is_sampled.then_some(printed.functions),
         steps: printed.steps,
     })

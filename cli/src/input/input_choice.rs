@@ -1,4 +1,4 @@
-//! What answers are made of: the events of traces, or the summaries that traces bring along.
+//! The choice between the events of traces and the summaries stored in them.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::input::{inputs, launches};
 use crate::output::failure::Result;
 use crate::system::fd_limit;
 
-/// Of more traces, nothing is replayed unless the user asks for it.
+/// With more traces, nothing is replayed unless the user requests it.
 pub(crate) const MAX_REPLAYED: usize = 64;
 
 /// What is read of traces.
@@ -36,25 +36,25 @@ pub(crate) struct SourceOptions {
     pub(crate) from: ReadFrom,
 }
 
-/// What is wanted of the events beside the sums.
+/// What is needed in addition to sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Nothing.
+    /// Nothing else.
     Sums,
     /// A replay.
     Replay,
-    /// A part of the run, or other names: summaries do not have it.
+    /// A part of the run, or other names, which summaries do not contain.
     Events,
 }
 
-/// Traces that are open, and summaries of others.
+/// Open traces, and summaries of other traces.
 #[derive(Debug)]
 pub(crate) struct Sources {
     of_each: Vec<(Option<Reader>, Option<Summary>)>,
 }
 
 impl Sources {
-    /// Opens what the inputs name, as far as it is needed.
+    /// Opens the inputs, as far as needed.
     ///
     /// # Errors
     /// Like [`inputs::traces`] and [`inputs::open`].
@@ -62,7 +62,7 @@ impl Sources {
         let paths = inputs::traces(paths)?;
         let has_summaries = from != ReadFrom::Events && wanted != Wanted::Events;
         let summaries: Vec<Option<Summary>> = match has_summaries {
-            // A trace that cannot be read fails below, with the reason.
+            // If a trace cannot be read, opening it below fails with the reason.
             true => in_parallel(paths.iter().collect(), |path: &PathBuf| Summary::read(path).ok().flatten()),
             false => paths.iter().map(|_| None).collect(),
         };
@@ -91,7 +91,7 @@ impl Sources {
         Ok(Sources { of_each: of_each.collect::<Result<_>>()? })
     }
 
-    /// What the analysis takes.
+    /// The inputs of the analysis.
     pub(crate) fn inputs(&self) -> Vec<Input<'_>> {
         self.of_each
             .iter()
@@ -99,12 +99,13 @@ impl Sources {
             .collect()
     }
 
-    /// The traces that are open.
+    /// The open traces.
     pub(crate) fn readers(&self) -> Vec<&Reader> {
         self.of_each.iter().filter_map(|(trace, _)| trace.as_ref()).collect()
     }
 
-    /// The launches that the traces are of, as numbers of inputs, the first first; one where not all traces are open.
+    /// The launches to which the traces belong, as indexes of inputs, in the order of their starts; a single launch if
+    /// not all traces are open.
     pub(crate) fn launches(&self) -> Vec<Vec<usize>> {
         let readers = self.readers();
         match readers.len() == self.of_each.len() {
@@ -113,7 +114,7 @@ impl Sources {
         }
     }
 
-    /// When the first process began, as its trace says it; empty where none does.
+    /// The start of the first process, as in its trace; empty if no trace contains it.
     pub(crate) fn began(&self) -> &str {
         let began = self.of_each.iter().filter_map(|(trace, summary)| {
             let of_trace = trace.as_ref().and_then(|reader| reader.metadata().start.as_deref());

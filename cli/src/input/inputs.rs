@@ -1,4 +1,4 @@
-//! Inputs: traces, and folders of them.
+//! Inputs: traces, and directories of them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,17 +10,17 @@ use crate::output::failure::{Failure, Result};
 use crate::system::fd_limit;
 use crate::system::folders::files_in;
 
-/// The traces that the inputs name: a file is one, a folder means every file `*.omptrace` in it, by name. Pipes and devices in
-/// it are none: nobody named them, and they may have no end.
+/// The traces named by the inputs: a file is a trace, and a directory stands for all files `*.omptrace` in it, sorted
+/// by name. Pipes and devices in a directory are ignored, because nobody named them and they may have no end.
 ///
 /// # Errors
-/// A folder cannot be read, or has no trace.
+/// A directory cannot be read, or contains no traces.
 pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let is_trace = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "omptrace");
     let mut traces = Vec::new();
     for input in inputs {
         if input.is_dir() {
-            // `files_in` finds nothing in a folder that cannot be read.
+            // `files_in` returns nothing for a directory that cannot be read.
             fs::read_dir(input).map_err(|error| {
                 Failure::because(format!("cannot read the directory {}", input.display()), &error)
             })?;
@@ -40,7 +40,7 @@ pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 /// Opens a trace.
 ///
 /// # Errors
-/// It is not there, or is no trace. Damage is no error.
+/// The trace does not exist, or the file is not a trace. Damage is not an error.
 pub(crate) fn open(trace: &Path) -> Result<Reader> {
     Reader::open(trace).map_err(|error| {
         let failure = Failure::because(format!("cannot read {}", trace.display()), &error);
@@ -58,7 +58,7 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
     })
 }
 
-/// The traces that the inputs name, one input after the other: see [`traces`].
+/// The traces named by the inputs, one input after another: see [`traces`].
 pub(crate) fn each(inputs: &[PathBuf]) -> impl Iterator<Item = Result<PathBuf>> {
     inputs.iter().flat_map(|input| {
         traces(std::slice::from_ref(input))
@@ -66,7 +66,7 @@ pub(crate) fn each(inputs: &[PathBuf]) -> impl Iterator<Item = Result<PathBuf>> 
     })
 }
 
-/// The results of inputs of which one that cannot be read does not keep the others from being seen.
+/// Collects errors of inputs, so that one unreadable input does not prevent the others from being processed.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     inputs: usize,
@@ -74,14 +74,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts an input; passes on what can be read.
+    /// Counts an input, and returns it if it is readable.
     pub(crate) fn take<T>(&mut self, input: Result<T>) -> Option<T> {
         self.inputs += 1;
         input.map_err(|failure| self.failures.push(failure)).ok()
     }
 
     /// # Errors
-    /// An input could not be read.
+    /// At least one input could not be read.
     pub(crate) fn finish(mut self) -> Result<()> {
         let unreadable = self.failures.len();
         match self.failures.pop() {
@@ -98,7 +98,7 @@ impl Tally {
     }
 }
 
-/// Opens all traces that the inputs name.
+/// Opens all traces named by the inputs.
 ///
 /// # Errors
 /// Like [`traces`] and [`open`].

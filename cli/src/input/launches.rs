@@ -1,32 +1,32 @@
-//! Which traces are of one launch of a program. Processes of one launch belong together; those of two are two runs, and what lies
-//! between these is nobody's time.
+//! Groups traces by launches of a program. Processes of one launch belong together; processes of two launches are two
+//! runs, and the time in between belongs to neither.
 
 use std::collections::BTreeSet;
 
 use omptrace_timeline::lifetime;
 use omptrace_trace_format::Reader;
 
-/// Of more traces, nobody compares each with each.
+/// With more traces, launches are not determined, because each trace is compared with each other.
 const MAX_TRACES: usize = 1 << 10;
 
-/// The facts of a process by which launches are told apart.
+/// The facts about a process by which launches are told apart.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// The folder of the `record` that started it, which no other has.
+    /// The directory of the `record` command that started the process; unique to this command.
     registry: Option<String>,
-    /// Where its ids count: the boot, or else the host, and the namespace.
+    /// The scope of process ids: the boot, or if unknown, the host; and the pid namespace.
     ids_of: (String, u64),
     pid: u32,
     started: u64,
     parent_pid: u32,
     rank: Option<u32>,
-    /// When it lived, in nanoseconds since 1970; without an end where nobody saw that.
+    /// The lifetime, in nanoseconds since 1970; without an end if nobody observed it.
     begin_ns: i128,
     end_ns: Option<i128>,
 }
 
 impl Facts {
-    /// Those of a trace; `None` where it does not say them.
+    /// The facts about a trace's process; `None` if the trace does not contain them.
     fn of(reader: &Reader) -> Option<Facts> {
         let metadata = reader.metadata();
         let process = metadata.process.as_ref()?;
@@ -52,7 +52,7 @@ impl Facts {
         })
     }
 
-    /// Whether both are seen to be of one launch.
+    /// Whether both processes belong to one launch, as far as can be seen.
     fn belongs_to(&self, other: &Facts) -> bool {
         let is_before = |one: &Facts, other: &Facts| one.end_ns.is_some_and(|end| end < other.begin_ns);
         if !is_before(self, other) && !is_before(other, self) {
@@ -61,7 +61,8 @@ impl Facts {
         if let (Some(own), Some(others)) = (&self.registry, &other.registry) {
             return own == others;
         }
-        // A process that executed another program; parent and child. Children of one shell may be two tries.
+        // Related processes: one that executed another program, or parent and child. Two children of the same shell may
+        // be two attempts.
         let is_related = (self.pid, self.started) == (other.pid, other.started)
             || self.parent_pid == other.pid
             || other.parent_pid == self.pid;
@@ -69,8 +70,8 @@ impl Facts {
     }
 }
 
-/// The launches that these traces are of, in the order of their begins: the numbers of the traces of each. All are taken for one
-/// where that is not known.
+/// The launches to which these traces belong, in the order of their starts, each as the indexes of its traces. If this
+/// is unknown, all traces count as one launch.
 pub(crate) fn of(readers: &[&Reader]) -> Vec<Vec<usize>> {
     let facts: Option<Vec<Facts>> = readers.iter().map(|reader| Facts::of(reader)).collect();
     match facts.filter(|facts| facts.len() <= MAX_TRACES) {
@@ -80,7 +81,7 @@ pub(crate) fn of(readers: &[&Reader]) -> Vec<Vec<usize>> {
 }
 
 fn groups(facts: &[Facts]) -> Vec<Vec<usize>> {
-    // A launcher numbers the ranks of one launch. Their hosts' clocks may disagree.
+    // If the ranks are all different, the traces are of one launch. Their hosts' clocks may disagree.
     let ranks: Option<BTreeSet<u32>> = facts.iter().map(|facts| facts.rank).collect();
     if ranks.is_some_and(|ranks| ranks.len() == facts.len()) {
         return vec![(0..facts.len()).collect()];
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(groups(&[late.clone(), lived(2, 0, 100), lived(3, 50, 200)]), [vec![1, 2], vec![0]]);
         let killed = Facts { end_ns: None, ..lived(2, 0, 0) };
         assert_eq!(groups(&[late, killed]), [[0, 1]]);
-        // The third joins both.
+        // The third process overlaps both.
         assert_eq!(groups(&[lived(1, 0, 10), lived(2, 20, 30), lived(3, 5, 25)]), [[0, 1, 2]]);
     }
 
@@ -128,12 +129,12 @@ mod tests {
         let (first, second) = (lived(1, 0, 10), lived(2, 20, 30));
         assert_eq!(groups(&[by("a", first.clone()), by("a", second.clone())]), [[0, 1]]);
         assert_eq!(groups(&[by("a", first.clone()), by("b", second.clone())]), [[0], [1]]);
-        // What a shell starts twice, as its user tries again, is two.
+        // Two processes that a shell starts one after another are two attempts of its user.
         let of_shell = |facts: &Facts| Facts { parent_pid: 7, ..facts.clone() };
         assert_eq!(groups(&[of_shell(&first), of_shell(&second)]), [[0], [1]]);
         let child = Facts { parent_pid: 1, ..second.clone() };
         assert_eq!(groups(&[first.clone(), child.clone()]), [[0, 1]]);
-        // Elsewhere, the same ids are others.
+        // On another host, the same ids mean other processes.
         let elsewhere = Facts { ids_of: ("other".to_owned(), 1), ..child };
         assert_eq!(groups(&[first, elsewhere]), [[0], [1]]);
     }

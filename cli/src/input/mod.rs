@@ -1,12 +1,12 @@
-//! What commands read.
+//! The inputs of commands.
 //!
 //! ```text
-//! inputs            traces, and folders of them
-//! input_choice      their events, or the summaries that they bring along
-//! compared_runs     runs: traces, folders of a run's traces, answers in JSON
+//! inputs            traces, and directories of traces
+//! input_choice      their events, or the summaries stored in them
+//! compared_runs     runs: traces, directories of a run's traces, answers in JSON
 //! selection         the selected threads and the selected part of the time
-//! launches          which traces are of one launch of a program
-//! checkpoint_hint   a word on windows that take long to read
+//! launches          the traces that belong to one launch of a program
+//! checkpoint_hint   a hint for windows that take long to read
 //! source_files      the program's sources, as far as they may be shown
 //! ```
 

@@ -1,4 +1,4 @@
-//! The selected part of traces, by the options of `convert`, `view` and `stats`.
+//! The selected part of traces, from the options of `convert`, `view` and `stats`.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::output::failure::{Failure, Result};
 /// The selected part of the timeline.
 ///
 /// # Errors
-/// No thread is called as one that is wanted.
+/// No thread has a selected name.
 pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
     let all: Vec<&Reader> = readers.iter().collect();
     check_threads(&part.threads, &all)?;
@@ -26,10 +26,10 @@ pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
     })
 }
 
-/// Checks that threads are there that are wanted.
+/// Checks that the selected threads exist.
 ///
 /// # Errors
-/// No thread is called as one that is wanted.
+/// No thread has a selected name.
 pub(crate) fn check_threads(wanted: &[String], readers: &[&Reader]) -> Result<()> {
     for wanted in wanted {
         let mut known = readers.iter().copied().flat_map(threads);

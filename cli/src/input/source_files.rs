@@ -1,15 +1,17 @@
-//! The program's source files for a page that is handed on.
+//! The program's source files for a page that may be passed on to others.
 //!
-//! Traces come from others, and what they call a source may be any file of the one who makes the page. So a file is shown
-//! only where the program's sources can be, which its reader decides, and only if it looks like a source:
+//! Traces come from others, and a path that they give as a source may be any file of the user who creates the page. So
+//! a file is shown only if it is in a place for the program's sources, which the user decides, and only if it looks
+//! like a source file:
 //!
 //! ```text
-//! path of the trace --> as it is, or below --source DIR --> below a root, or with the program's checksum, links followed?
-//!             --> no hidden part? --> the name of a source? --> a regular file of text? --> shown
+//! path in the trace --> as it is, or below --source DIR --> below a root, or with the program's checksum, links resolved?
+//!             --> no hidden part? --> the name of a source? --> a regular text file? --> shown
 //! ```
 //!
-//! Roots are the directories of `--source`, the current directory, and the checkout that this lies in. Elsewhere a file is shown
-//! that has the checksum of the one that the program was compiled from: whoever wrote the trace had its text.
+//! Roots are the directories of `--source`, the current directory, and the checkout around it. Outside of the roots, a
+//! file is shown if it has the checksum of the file from which the program was compiled, because then the author of the
+//! trace already had its text.
 
 use std::env;
 use std::fs;
@@ -19,10 +21,10 @@ use std::time::SystemTime;
 
 use omptrace_trace_format::open_regular;
 
-/// Bytes of a source file that are read: a longer one was not written by a person.
+/// Maximum size of a source file; longer files were not written by people.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Ends of the names of sources, in small letters: of languages that compile to code with debug information.
+/// Extensions of source files, in lower case, for languages that are compiled to code with debug information.
 const EXTENSIONS: &[&str] = &[
     "adb", "ads", "asm", "c", "c++", "cc", "cl", "clj", "cp", "cpp", "cppm", "cr", "cu", "cuh", "cxx", "d",
     "def", "f", "f03", "f08", "f15", "f18", "f77", "f90", "f95", "fi", "for", "fpp", "ftn", "go", "h", "h++",
@@ -31,49 +33,50 @@ const EXTENSIONS: &[&str] = &[
     "scala", "swift", "sx", "tcc", "tpp", "txx", "upc", "v", "y", "yy", "zig",
 ];
 
-/// Files and directories that a directory with a checkout of a version control system has.
+/// Entries that mark a directory as a checkout of a version control system.
 const CHECKOUTS: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
-/// A directory whose sources may be shown.
+/// A directory whose source files may be shown.
 #[derive(Debug)]
 struct Root {
     directory: PathBuf,
-    /// Only the files in it, not those of its directories.
+    /// Only files in the directory itself may be shown, not those in subdirectories.
     is_flat: bool,
 }
 
-/// Where sources may be.
+/// The directories that may contain sources.
 #[derive(Debug)]
 pub(crate) struct Roots {
     roots: Vec<Root>,
-    /// The directories that the user named. Their files count by the end of their path, for programs are built elsewhere.
+    /// The directories that the user named. Their files are matched by the end of the path, because programs may have
+    /// been built elsewhere.
     named: Vec<PathBuf>,
 }
 
 /// A file that may be shown.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Its path below the root; its whole path where it is below none.
+    /// Its path below the root, or its whole path if it is not below a root.
     pub(crate) path: PathBuf,
-    /// Its text.
+    /// Its contents.
     pub(crate) text: String,
-    /// When it was changed.
+    /// Its modification time.
     pub(crate) changed: SystemTime,
-    /// Whether it is what the program was compiled from, where the trace has its checksum.
+    /// Whether the program was compiled from this file, if the trace contains its checksum.
     pub(crate) is_same: Option<bool>,
 }
 
 impl Roots {
-    /// The directories that the user named, and the current one.
+    /// The directories that the user named, and the current directory.
     ///
     /// # Errors
-    /// One of `named` cannot be found.
+    /// A directory in `named` does not exist.
     pub(crate) fn new(named: &[PathBuf]) -> io::Result<Roots> {
         let named: Vec<PathBuf> = named.iter().map(fs::canonicalize).collect::<Result<_, _>>()?;
         let mut roots: Vec<Root> =
             named.iter().map(|directory| Root { directory: directory.clone(), is_flat: false }).collect();
         let home = env::home_dir().and_then(|home| fs::canonicalize(home).ok());
-        // Below a home directory is everything that its user has.
+        // A home directory contains everything that its user has.
         let is_wide = |directory: &Path| {
             directory.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(directory))
         };
@@ -87,14 +90,15 @@ impl Roots {
         Ok(Roots { roots, named })
     }
 
-    /// The source that a trace names by `path`, where the program ran in one of `directories`. `checksums` are those that
-    /// the trace has for it, MD5 in hex.
+    /// The source that a trace calls `path`, if the program ran in one of `directories`. `checksums`: the checksums in
+    /// the trace for this path, MD5 in hex.
     pub(crate) fn find(&self, path: &Path, directories: &[&Path], checksums: &[&str]) -> Option<Found> {
         let mut candidates = self.candidates(path, directories);
         candidates.find_map(|candidate| self.read(&candidate, checksums))
     }
 
-    /// The directory that the user could name to have the source shown; `None` where it is shown, or not there.
+    /// The directory that the user could name to have the source shown; `None` if it is shown already, or does not
+    /// exist.
     pub(crate) fn missing(&self, path: &Path, directories: &[&Path]) -> Option<PathBuf> {
         self.candidates(path, directories).find_map(|candidate| {
             let real = fs::canonicalize(candidate).ok()?;
@@ -103,14 +107,14 @@ impl Roots {
         })
     }
 
-    /// Where the file may be, the most likely first.
+    /// Possible paths of the file, most likely first.
     fn candidates(&self, path: &Path, directories: &[&Path]) -> impl Iterator<Item = PathBuf> {
-        /// More are no path of a person's.
+        /// Longer paths were not created by people.
         const MAX_PARTS: usize = 64;
 
         let mut candidates: Vec<PathBuf> = vec![path.to_owned()];
         candidates.extend(directories.iter().map(|directory| directory.join(path)));
-        // What comes behind the last `..`: its parts are names.
+        // The parts after the last `..` are names.
         let mut names: Vec<&std::ffi::OsStr> = Vec::new();
         for part in path.components() {
             match part {
@@ -130,7 +134,7 @@ impl Roots {
     fn read(&self, candidate: &Path, checksums: &[&str]) -> Option<Found> {
         let real = fs::canonicalize(candidate).ok()?;
         let below = self.below_root(&real);
-        // Elsewhere only the text itself can show that the file is the program's.
+        // Outside of the roots, only the contents can prove that the file belongs to the program.
         let may_be_shown = below.is_some() || !checksums.is_empty() && !is_hidden(&real);
         if !may_be_shown || !is_source(&real) {
             return None;
@@ -152,7 +156,7 @@ impl Roots {
         })
     }
 
-    /// The path below a root, no part of which is hidden; `None` where there is none.
+    /// The path below a root, without hidden parts; `None` if there is none.
     fn below_root<'p>(&self, real: &'p Path) -> Option<&'p Path> {
         self.roots.iter().find_map(|root| {
             let below = real.strip_prefix(&root.directory).ok()?;
@@ -162,12 +166,12 @@ impl Roots {
     }
 }
 
-/// Whether a part of the path is hidden.
+/// Whether any part of the path is hidden.
 fn is_hidden(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
-/// Whether a file has the name of a source.
+/// Whether the file name is that of a source file.
 fn is_source(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let extension = extension.map(str::to_ascii_lowercase);
@@ -235,15 +239,15 @@ mod tests {
             let shown = shown(&near, &absolute(path), &[]);
             assert_eq!(shown.as_deref(), found, "{path}");
         }
-        // The directory where the program ran is the trace's word.
+        // The directory in which the program ran is only a claim of the trace.
         let build = here.join("build");
         assert_eq!(shown(&near, "../a.c", &[&build]).as_deref(), Some("a.c"));
         assert_eq!(shown(&near, "../secret.c", &[&here]), None);
-        // A flat root has its own files only.
+        // A flat root includes only its own files.
         let flat = roots(&[], &here, true);
         assert!(shown(&flat, &absolute("here/a.c"), &[]).is_some());
         assert_eq!(shown(&flat, &absolute("here/src/b.F90"), &[]), None);
-        // Where the user says so, wherever the program was built.
+        // With `--source`, regardless of where the program was built.
         let both = roots(&[&there], &here, false);
         assert_eq!(shown(&both, "/ci/build/../lib/e.cpp", &[]).as_deref(), Some("lib/e.cpp"));
         assert_eq!(shown(&both, &absolute("secret.c"), &[]), None);
@@ -253,7 +257,7 @@ mod tests {
     fn elsewhere_a_checksum_shows_that_a_source_is_the_programs() {
         let folder = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(folder.path()).unwrap();
-        // Folders for temporary files may have a hidden name.
+        // Directories for temporary files may have a hidden name.
         let is_hidden_itself = is_hidden(&top);
         for directory in ["here", "there/.git"] {
             fs::create_dir_all(top.join(directory)).unwrap();

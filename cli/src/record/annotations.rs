@@ -1,13 +1,13 @@
-//! The variables by which programs find the tracer for what they say of themselves.
+//! The environment variables by which programs' annotations reach the tracer.
 //!
-//! | interface | variable | another library that is set |
+//! | interface | variable | if another library is set |
 //! | --- | --- | --- |
 //! | NVTX | `NVTX_INJECTION64_PATH` | the tracer passes calls on: `OMPTRACE_CHAIN_NVTX` |
 //! | ITT | `INTEL_LIBITTNOTIFY64` | `OMPTRACE_CHAIN_ITT` |
-//! | Kokkos | `KOKKOS_TOOLS_LIBS`, of which Kokkos loads the first | `OMPTRACE_CHAIN_KOKKOS` |
-//! | OpenACC | `ACC_PROFLIB` | stays in the list |
+//! | Kokkos | `KOKKOS_TOOLS_LIBS`, whose first library Kokkos loads | `OMPTRACE_CHAIN_KOKKOS` |
+//! | OpenACC | `ACC_PROFLIB` | the other library stays in the list |
 //! | `omptrace.h` | `OMPTRACE_ANNOTATION_LIBRARY` | |
-//! | rocTX | none: the tracer is preloaded where a program needs the library | the library itself gets all calls |
+//! | rocTX | none: the tracer is preloaded if a program needs the library | the library itself receives all calls |
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,10 +20,10 @@ use crate::system::elf::{self, Elf};
 use crate::system::executable::{Program, name_of};
 use crate::system::library_search::Loader;
 
-/// The variable that says which interfaces are recorded.
+/// The variable that lists the interfaces to record.
 const ANNOTATIONS: &str = "OMPTRACE_ANNOTATIONS";
 
-/// The interfaces that are recorded, as options or the environment say.
+/// The interfaces to record, according to options or the environment.
 pub(crate) fn wanted(variables: &Variables) -> AnnotationList {
     let given = variables.iter().find(|(name, _)| *name == ANNOTATIONS).map(|(_, value)| value.clone());
     let given = given.or_else(|| variable(ANNOTATIONS)).and_then(|value| AnnotationList::parse(&value));
@@ -61,7 +61,7 @@ pub(crate) fn variables(wanted: &AnnotationList, library: &Path) -> Variables {
     set
 }
 
-/// Whether a program needs AMD's library for rocTX, whose functions the tracer takes the place of.
+/// Whether a program needs AMD's library for rocTX, whose functions the tracer replaces.
 pub(crate) fn needs_preloaded_tracer(wanted: &AnnotationList, programs: &[Program], loader: &Loader) -> bool {
     let needs_it = |program: &Program| {
         let Ok(Some(Elf::Native(elf))) = elf::read(&program.path) else { return false };

@@ -1,6 +1,6 @@
-//! Runs a program as if `omptrace` were not there: signals reach it once, its end is passed on.
+//! Runs a program as if `omptrace` were not there: signals reach it once, and its exit status is passed on.
 //!
-//! All unsafe code of the running of programs is here.
+//! This file contains all unsafe code for running programs.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -20,38 +20,38 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// The status as a shell has it: 128 + n for signal n.
+    /// The exit status as in a shell: 128 + n for signal n.
     pub(crate) fn status(self) -> u8 {
         let status = match self {
             End::Exit(status) => status,
             End::Signal(signal) => 128 + signal,
         };
-        // Exit statuses are one byte to the kernel.
+        // The kernel uses one byte of an exit status.
         (status & 0xff) as u8
     }
 }
 
-/// A program that ran.
+/// A program that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ran {
     /// Its process id.
     pub(crate) pid: u32,
     /// How it ended.
     pub(crate) end: End,
-    /// The CPU time that it and the processes that it waited for took; `None` where the system does not say.
+    /// The CPU time of the program and of the processes that it waited for; `None` if the system does not report it.
     pub(crate) cpu_ns: Option<u64>,
-    /// Before it was started.
+    /// The time before the program was started.
     pub(crate) started: Now,
-    /// When it had ended.
+    /// The time after the program had ended.
     pub(crate) ended: Now,
 }
 
-/// A reading of two of the system's clocks.
+/// A reading of two system clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// `CLOCK_MONOTONIC_RAW`, which each time namespace has for itself (time_namespaces(7)).
+    /// `CLOCK_MONOTONIC_RAW`, which may differ between time namespaces (time_namespaces(7)).
     pub(crate) raw_ns: u64,
-    /// `CLOCK_REALTIME`, which all have.
+    /// `CLOCK_REALTIME`, which is the same for all processes.
     pub(crate) realtime_ns: u64,
 }
 
@@ -63,15 +63,16 @@ impl Now {
 
 /// Runs the program and waits for its end.
 ///
-/// While it runs, TERM, HUP, USR1 and USR2 are forwarded to it; batch systems announce the end of a job by one of these. INT and QUIT come from the terminal, which sends them to the program
-/// as well: here they are only survived. A signal that is ignored stays ignored, in the program too (`nohup`).
+/// While it runs, TERM, HUP, USR1 and USR2 are forwarded to it, because batch systems announce the end of a job by one
+/// of these. INT and QUIT come from the terminal, which also sends them to the program, so this process only survives
+/// them. Ignored signals stay ignored, also in the program (`nohup`).
 ///
-/// When the program has ended, nothing but QUIT ends this process: its traces and its status are not to be lost.
+/// After the program has ended, only QUIT ends this process, so that the program's traces and status are not lost.
 ///
 /// # Errors
 /// The program cannot be started.
 pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
-    // Signals that a handler catches have their default action again in the program; ignored ones would stay ignored.
+    // Signals with a handler get their default action back in the program, whereas ignored ones would stay ignored.
     let forwarded = [libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
     let mut handlers = Vec::new();
     for signal in forwarded {
@@ -87,7 +88,7 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     target(pid.cast_signed());
     wait_for_end(pid);
     let ended = Now::read();
-    // From here on the kernel may give the id to another process.
+    // From here on, the kernel may give the id to another process.
     target(0);
     signals::survive_most(handlers);
     let status = child.wait()?;
@@ -99,23 +100,23 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     Ok(Ran { pid, end, cpu_ns, started, ended })
 }
 
-/// The clock that traces have, in nanoseconds.
+/// The clock used in traces, in nanoseconds.
 pub(crate) fn raw_ns() -> u64 {
     nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// Interrupts the programs that the terminal would interrupt: those of this program's group, itself too.
+/// Interrupts the processes that the terminal would interrupt: this process's group, including the process itself.
 pub(crate) fn interrupt_group() {
     // SAFETY: it only sends a signal.
     unsafe { libc::kill(0, libc::SIGINT) };
 }
 
-/// The processor time that this program has taken, in nanoseconds.
+/// The CPU time of this process, in nanoseconds.
 pub(crate) fn processor_ns() -> u64 {
     nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// The CPU time of all processes that this one has waited for, and that these have waited for.
+/// The CPU time of all processes that this process has waited for, including those that they have waited for.
 fn children_ns() -> Option<u64> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes a `rusage` to the place given; all zeros is a valid one, too.
@@ -128,7 +129,8 @@ fn children_ns() -> Option<u64> {
     Some(ns(usage.ru_utime) + ns(usage.ru_stime))
 }
 
-/// By the system itself, as the tracer asks: libraries that are preloaded to fake the time replace libc's function.
+/// Reads a clock by a system call, like the tracer, because preloaded libraries that fake the time replace the C
+/// library's function.
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; the clock exists on every Linux, and an error leaves zeros.
@@ -160,15 +162,15 @@ pub(crate) fn signal_name(signal: i32) -> String {
     format!("signal {signal} ({name})")
 }
 
-/// The program that signals are forwarded to; 0 while there is none.
+/// The process to which signals are forwarded; 0 while there is none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// A signal that came before the program was there; 0 for none.
+/// A signal that arrived before the program was started; 0 for none.
 static PENDING: AtomicI32 = AtomicI32::new(0);
 
-/// Names the process that signals go to, and forwards what came too early for it.
+/// Sets the process to which signals are forwarded, and forwards a signal that arrived too early.
 ///
-/// Sequentially consistent, as are the loads and stores of [`forward`]: either it sees the process, or we see the
-/// signal it left.
+/// Sequentially consistent, like the loads and stores of [`forward`]: either `forward` sees the process, or this
+/// function sees the signal that it left.
 fn target(pid: i32) {
     CHILD.store(pid, Ordering::SeqCst);
     if pid != 0 {
@@ -197,14 +199,14 @@ fn send(pid: i32, signal: i32) {
     }
 }
 
-/// Waits until the process ends, and leaves it to be reaped: until then its id stays its own.
+/// Waits until the process ends without reaping it, so that its id is not reused.
 fn wait_for_end(pid: u32) {
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
         // SAFETY: the kernel writes a `siginfo_t` to the place given, which is not read.
         let result =
             unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) };
-        // Any other error cannot be waited out; the caller's own wait reports it.
+        // Waiting again does not help against other errors; the caller's own wait reports them.
         if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;
         }

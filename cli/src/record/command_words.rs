@@ -1,8 +1,9 @@
-//! What a command and its scripts name that keeps the tracer from the programs that are started.
+//! Finds words in a command and its scripts that explain why the tracer does not reach the programs that are started.
 //!
-//! The tracer reaches programs by variables of the environment and by files. Another root directory lacks the files, a cleared
-//! environment the variables, and another user may not read the files. Which of these happened cannot be seen after the run.
-//! But the words of the command, and of a script that it runs, show which is likely.
+//! The tracer reaches programs through environment variables and files. Another root directory lacks the files, a
+//! cleared environment lacks the variables, and another user may not be able to read the files. After the run, it
+//! cannot be seen which of these happened, but the words of the command and of the scripts that it runs show which is
+//! likely.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,10 +12,10 @@ use std::path::Path;
 
 use crate::system::executable::{Kind, Program};
 
-/// Programs that run another one as another user.
+/// Programs that run another program as another user.
 const USER_CHANGERS: &[&str] = &["su", "sudo", "doas", "runuser", "setpriv", "gosu", "chpst", "setuidgid"];
 
-/// Programs that run another one in another root directory, mostly that of a container.
+/// Programs that run another program in another root directory, usually that of a container.
 const ROOT_CHANGERS: &[&str] = &[
     "chroot",
     "arch-chroot",
@@ -36,7 +37,7 @@ const ROOT_CHANGERS: &[&str] = &[
 pub(crate) struct Words(Vec<String>);
 
 impl Words {
-    /// Splits the command, and what shells shall run, into words.
+    /// Splits the command, and the commands passed to shells, into words.
     pub(crate) fn of(command: &[OsString], programs: &[Program]) -> Words {
         let arguments = command.iter().map(|word| word.to_string_lossy().into_owned());
         let scripts = programs.iter().filter_map(script);
@@ -56,8 +57,8 @@ impl Words {
         self.name_one_of(USER_CHANGERS)
     }
 
-    /// The likely reason why programs were not reached, and what to do about it. `needs_preload`: they are reached by `LD_PRELOAD`
-    /// alone.
+    /// The likely reason why programs were not reached, and what to do about it. `needs_preload`: only `LD_PRELOAD`
+    /// reaches them.
     pub(crate) fn obstacle(&self, needs_preload: bool) -> Option<(&'static str, &'static str)> {
         if self.name_one_of(ROOT_CHANGERS) {
             return Some((
@@ -80,7 +81,7 @@ impl Words {
         None
     }
 
-    /// Each word with the one behind it.
+    /// Each word with the following one.
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let behind = self.0.iter().skip(1).map(String::as_str).chain([""]);
         self.0.iter().map(String::as_str).zip(behind)
@@ -91,17 +92,17 @@ impl Words {
         self.pairs().any(|(word, next)| is_env(word) && matches!(next, "-" | "-i" | "--ignore-environment"))
     }
 
-    /// Whether `LD_PRELOAD` gets another value that lacks the one before.
+    /// Whether `LD_PRELOAD` is set to a value that does not include the previous one.
     fn replace_preload(&self) -> bool {
         self.pairs().any(|(word, next)| match word.split_once("LD_PRELOAD=") {
-            // A value in quotes is a word of its own here.
+            // A quoted value is a separate word here.
             Some((_, value)) => !value.contains("LD_PRELOAD") && !next.contains("LD_PRELOAD"),
             None => matches!(word, "unset" | "-u") && next == "LD_PRELOAD" || word == "--unset=LD_PRELOAD",
         })
     }
 }
 
-/// The directory that becomes the root for the program, where the command itself says so: `sudo chroot DIR PROGRAM`.
+/// The directory that becomes the program's root, if the command itself contains it: `sudo chroot DIR PROGRAM`.
 pub(crate) fn new_root(command: &[OsString]) -> Option<&Path> {
     let is_chroot = |word: &&OsString| {
         let name = Path::new(word).file_name();
@@ -114,7 +115,7 @@ pub(crate) fn new_root(command: &[OsString]) -> Option<&Path> {
 
 /// The text of a script.
 fn script(program: &Program) -> Option<String> {
-    /// The commands of longer scripts are in other files.
+    /// Longer scripts call commands in other files.
     const MAX_BYTES: u64 = 64 << 10;
 
     if !matches!(program.kind, Kind::Script { .. }) {

@@ -1,31 +1,31 @@
-//! The message of `record` on a program that was killed by a fault: of its own, of its OpenMP runtime, or of the tracer.
+//! The message of `record` about a program that was killed by a fault: its own, its OpenMP runtime's, or the tracer's.
 //!
-//! Which of these it was cannot be seen from outside: the signal is all that is known. So the words say how to find out.
+//! From outside, these cannot be told apart, because only the signal is known. So the message explains how to find out.
 
 use std::ffi::c_int;
 
 use crate::record::child_process::End;
 
-/// Signals that a fault of code leads to.
+/// Signals that faulty code causes.
 const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV];
 
-/// The cause of a death by SIGSYS, and what to do.
+/// The cause of a death by SIGSYS, and what to do about it.
 const OF_FILTER: [&str; 2] = [
     "the program was killed by its own seccomp filter, which restricts its system calls; run it without omptrace: if the program then survives, the tracer made a system call that the program itself does not make",
     "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program, so that only tracing ends; or let it allow the calls that the manual lists under \"System calls\"",
 ];
 
-/// Whether a fault of code ended the program.
+/// Whether faulty code ended the program.
 pub(crate) fn is_fault(end: End) -> bool {
     OF_FAULTS.iter().any(|signal| is_of(end, *signal))
 }
 
-/// A shell or a launcher passes the death of its program on as a status.
+/// Whether `end` means this signal. A shell or a launcher passes the death of its program on as an exit status.
 fn is_of(end: End, signal: c_int) -> bool {
     end == End::Signal(signal) || end == End::Exit(128 + signal)
 }
 
-/// Remedies to try after this end; none where it shows no fault.
+/// What to try after this end; empty if it does not indicate a fault.
 pub(crate) fn hints(end: End) -> Vec<&'static str> {
     if is_of(end, libc::SIGSYS) {
         return OF_FILTER.into();

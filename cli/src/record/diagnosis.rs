@@ -1,5 +1,5 @@
-//! Whether a program can be traced, why not, and what to do then. `doctor` says it before a run, and `record` after one
-//! that left no trace.
+//! Whether a program can be traced, why not, and what to do about it. `doctor` reports it before a run, and `record`
+//! after a run without a trace.
 
 use std::env;
 
@@ -22,9 +22,9 @@ use crate::system::symbol_versions;
 pub(crate) struct Diagnosis {
     /// Whether it can be traced.
     pub(crate) traceable: Traceable,
-    /// Why, as a sentence without its full stop.
+    /// The reason, as a sentence without full stop.
     pub(crate) reason: String,
-    /// The remedy.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remedy: Option<String>,
 }
@@ -33,19 +33,19 @@ pub(crate) struct Diagnosis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Traceable {
-    /// Its OpenMP runtime has a tools interface.
+    /// Yes: its OpenMP runtime has a tools interface.
     Yes,
-    /// On GCC's runtime, to which the adapter gives a tools interface.
+    /// Yes, on GCC's runtime, to which the adapter adds a tools interface.
     Observed,
-    /// On LLVM's runtime in the place of GCC's.
+    /// Yes, on LLVM's runtime instead of GCC's.
     Replaced,
-    /// Its file does not show it: it starts other programs, or loads libraries later.
+    /// Unknown from its file, because it starts other programs or loads libraries later.
     Unknown,
     /// No.
     No,
 }
 
-/// Why a runtime cannot take the place of libgomp, as the end of a sentence.
+/// Why a runtime cannot replace libgomp, as the end of a sentence.
 pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
     format!(
         "{} lacks functions that the program calls: {}",
@@ -54,7 +54,7 @@ pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
     )
 }
 
-/// The way to trace runtimes that look for no tool, where they cannot be seen before the run.
+/// How to trace runtimes that do not look for a tool and that are not known before the run.
 const WITH_AN_OLD_RUNTIME: &str = "for a runtime older than OpenMP 5.0, record with --preload";
 
 impl Diagnosis {
@@ -66,7 +66,7 @@ impl Diagnosis {
         Diagnosis { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Looks at a program; `libgomp` is what becomes of libgomp where the program needs it.
+    /// Diagnoses a program. `libgomp`: the decision about libgomp, if the program needs it.
     pub(crate) fn of(program: &Program, libgomp: &Decision) -> Diagnosis {
         let path = program.path.display();
         if program.privileged {
@@ -137,7 +137,7 @@ impl Diagnosis {
     }
 }
 
-/// What becomes of programs and libraries of GCC that come into play later.
+/// What happens with GCC programs and libraries that are started or loaded later.
 fn of_gcc(libgomp: &Decision) -> &'static str {
     match libgomp {
         Decision::ObserveBy(_) => KEEP_PRELOAD,
@@ -220,7 +220,7 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
     }
 }
 
-/// A remedy to try where a program died on LLVM's runtime that was built for GCC's.
+/// What to try if a program built for GCC's runtime died on LLVM's.
 pub(crate) fn hint_at_death(
     end: End,
     decision: &Decision,
@@ -238,7 +238,7 @@ pub(crate) fn hint_at_death(
     ))
 }
 
-/// Why a program's own OMPT tool keeps it from being traced, and what to do about it.
+/// Why a program's own OMPT tool prevents tracing, and what to do about it.
 pub(crate) fn refusal_by_own_tool(
     program: &Program,
     is_preloaded: bool,
@@ -264,12 +264,12 @@ pub(crate) fn refusal_by_own_tool(
     }
 }
 
-/// Whether the tracer passes on to another tool.
+/// Whether the tracer passes events on to another tool.
 pub(crate) fn passes_on() -> bool {
     find_tracer::variable("OMPTRACE_CHAIN").is_none_or(|value| value != "0")
 }
 
-/// Remarks that are good to know of a program before it is recorded, each with what to do about it.
+/// Remarks about a program that are useful before recording, each with what to do about it.
 pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader) -> Vec<(String, String)> {
     let path = program.path.display();
     let refusal = refusal_by_own_tool(program, is_preloaded, loader);
@@ -292,10 +292,10 @@ pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader)
     remarks
 }
 
-/// Settings in the environment that keep every program from being traced, with what to do about each.
+/// Environment variables that prevent tracing in every program, each with what to do about it.
 pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
     let mut refusals = Vec::new();
-    // OpenMP 5.2, section 21.3.1: any value but `enabled` (which is the default) loads no tool.
+    // OpenMP 5.2, section 21.3.1: any value other than `enabled` (the default) loads no tool.
     if let Some(value) = env::var_os("OMP_TOOL").filter(|value| !value.eq_ignore_ascii_case("enabled")) {
         refusals.push((
             format!("OMP_TOOL={} is set: OpenMP runtimes will load no tool", value.display()),

@@ -1,5 +1,6 @@
-//! The energy that the machine used while a program ran. The kernel's powercap framework shows it, where Intel's and AMD's processors
-//! count it and the user may read it. It is that of all programs, and the processor estimates it.
+//! The energy that the machine used while a program ran, from the kernel's powercap framework. It is available if an
+//! Intel or AMD processor counts energy and the user may read the counters. It is the energy of all programs together,
+//! as estimated by the processor.
 //!
 //! Source: Linux, `Documentation/power/powercap/powercap.rst`.
 
@@ -14,20 +15,21 @@ use serde::Serialize;
 
 use crate::record::child_process::raw_ns;
 
-/// Where the kernel shows it.
+/// The directory of the powercap framework.
 pub(crate) const POWERCAP: &str = "/sys/class/powercap";
 
-/// From one reading to the next, at first.
+/// The initial time between two readings.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The most readings of a zone. Of more, every second one is dropped, and the next come half as often.
+/// Maximum number of readings per zone. When it is reached, every second reading is dropped, and the time between
+/// readings doubles.
 const MAX_READINGS: usize = 1024;
-/// Processors have some zones. Stops a folder that another program made.
+/// Maximum number of zones. CPUs have a few; this guards against a directory that another program created.
 const MAX_ZONES: usize = 64;
 
-/// What `record` would read of the machine's energy.
+/// The energy counters that `record` would read.
 #[derive(Debug, Serialize)]
 pub(crate) struct Readable {
-    /// The zones that it would read.
+    /// The zones that can be read.
     zones: Vec<String>,
     /// Why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +37,7 @@ pub(crate) struct Readable {
 }
 
 impl Readable {
-    /// Looks at the zones at `root`.
+    /// Finds the zones at `root`.
     pub(crate) fn at(root: &Path) -> Readable {
         if let Some(found) = Zones::find(root) {
             let zones = found.finish().into_iter();
@@ -52,7 +54,7 @@ impl Readable {
         Readable { zones: Vec::new(), absent: Some(absent) }
     }
 
-    /// The same in words.
+    /// The same as text.
     pub(crate) fn line(&self) -> String {
         match &self.absent {
             Some(absent) => format!("none: {absent}"),
@@ -61,21 +63,21 @@ impl Readable {
     }
 }
 
-/// The counters of the zones at `root`, whether they may be read or not.
+/// The counters of the zones at `root`, whether or not they are readable.
 fn counters(root: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let files = entries.map(|entry| entry.path().join("energy_uj"));
     files.filter(|file| file.exists())
 }
 
-/// Reads while a program runs.
+/// Reads counters while a program runs.
 pub(crate) struct Meter {
     stop: Sender<()>,
     thread: JoinHandle<Vec<Energy>>,
 }
 
 impl Meter {
-    /// Begins to read the zones at `root`; `None` where none may be read.
+    /// Starts to read the zones at `root`; `None` if none are readable.
     pub(crate) fn start(root: &Path) -> Option<Meter> {
         let mut zones = Zones::find(root)?;
         let (stop, stopped) = mpsc::channel();
@@ -89,14 +91,14 @@ impl Meter {
         Some(Meter { stop, thread: thread.spawn(read_on).ok()? })
     }
 
-    /// The readings, a last one included.
+    /// All readings, including a final one.
     pub(crate) fn finish(self) -> Vec<Energy> {
         drop(self.stop);
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// The zones that can be read.
+/// The readable zones.
 struct Zones {
     zones: Vec<Zone>,
     period: Duration,
@@ -105,7 +107,7 @@ struct Zones {
 /// A part of the machine.
 struct Zone {
     file: PathBuf,
-    /// The counter begins anew behind this.
+    /// The value at which the counter wraps around.
     range: u64,
     last: u64,
     total: u64,
@@ -116,7 +118,7 @@ impl Zones {
     fn find(root: &Path) -> Option<Zones> {
         let entries = fs::read_dir(root).ok()?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        // The same zones once more, by other registers.
+        // These are the same zones, accessed through other registers.
         let names = names.filter(|name| !name.starts_with("intel-rapl-mmio"));
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -146,7 +148,7 @@ impl Zones {
 }
 
 impl Zone {
-    /// `None` where it is no zone, or must not be read.
+    /// `None` if it is not a zone, or not readable.
     fn open(root: &Path, name: &str) -> Option<Zone> {
         let text = |zone: &str, file: &str| fs::read_to_string(root.join(zone).join(file)).ok();
         let number = |file: &str| number(&root.join(name).join(file));
@@ -183,7 +185,7 @@ impl Zone {
     }
 }
 
-/// The number in a file of the kernel's.
+/// The number in a file of the kernel.
 fn number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
@@ -192,7 +194,7 @@ fn number(file: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Writes a zone as the kernel shows it.
+    /// Creates a zone as the kernel presents it.
     fn zone(root: &Path, folder: &str, name: &str, uj: u64) {
         let folder = root.join(folder);
         fs::create_dir_all(&folder).expect("a folder");
@@ -247,7 +249,7 @@ mod tests {
         let root = root.path();
         let none = Readable::at(&root.join("none"));
         assert!(none.line().ends_with("contains no counters, as on most virtual machines"));
-        // Who may read everything, as root may, cannot read a folder.
+        // A directory cannot be read as a file even by root.
         fs::create_dir_all(root.join("intel-rapl:0/energy_uj")).expect("a folder");
         fs::write(root.join("intel-rapl:0/name"), "package-0").expect("a file");
         let refused = Readable::at(root).line();

@@ -1,4 +1,4 @@
-//! The tracer's library, and the variables that make an OpenMP runtime load it.
+//! The tracer's library, and the environment variables that make an OpenMP runtime load it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use crate::output::failure::{Failure, Result};
 /// The library's file name.
 pub(crate) const LIBRARY: &str = "libomptrace.so";
 
-/// The name of a trace where the user gives none.
+/// The default name of a trace.
 pub(crate) fn usual_name() -> &'static str {
     Setting::of("OMPTRACE_OUTPUT").map_or("", |setting| setting.default)
 }
@@ -23,10 +23,10 @@ pub(crate) fn usual_name() -> &'static str {
 /// Variables to set for a program.
 pub(crate) type Variables = Vec<(&'static str, OsString)>;
 
-/// The absolute path of the tracer's library: the one named, else beside this program, else in `../lib`.
+/// The absolute path of the tracer's library: the given one, otherwise next to this program, otherwise in `../lib`.
 ///
 /// # Errors
-/// It is not there, or its path cannot be passed to a runtime.
+/// The library does not exist, or its path cannot be passed to a runtime.
 pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     let path = match named {
         Some(path) => named_tool(path)?,
@@ -43,10 +43,10 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The library that sees waits that are not OpenMP's: beside the tracer's.
+/// The library that records external waits, next to the tracer's.
 ///
 /// # Errors
-/// It is not there.
+/// The library does not exist.
 pub(crate) fn waits(tracer: &Path) -> Result<PathBuf> {
     let path = tracer.with_file_name("libomptrace_waits.so");
     if path.is_file() {
@@ -72,7 +72,7 @@ fn installed() -> Result<PathBuf> {
         .and_then(fs::canonicalize)
         .map_err(|error| Failure::because("cannot determine the path of omptrace itself", &error))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
-    // Packages for Linux distributions have it in a folder of its own, as no library to link with.
+    // Linux packages install it in a directory of its own, because it is not a library to link with.
     let places = ["", "../lib", "../lib/omptrace"].map(|place| folder.join(place).join(LIBRARY));
     places
         .iter()
@@ -91,7 +91,7 @@ fn installed() -> Result<PathBuf> {
 /// The tracer's own variables for these options.
 ///
 /// # Errors
-/// A folder does not exist.
+/// A directory does not exist.
 pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     let mut variables = Variables::new();
     for (setting, value) in &options.settings.0 {
@@ -112,7 +112,7 @@ pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     Ok(variables)
 }
 
-/// The absolute path of the folder that a setting names.
+/// The absolute path of the directory given for a setting.
 fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
     let option = setting.option.map_or(setting.variable, |option| option.long);
     let given = format!("--{option} {}", path.display());
@@ -123,8 +123,8 @@ fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
     Ok(found.into_os_string())
 }
 
-/// The output's pattern as an absolute path: a program may go to another directory before OpenMP starts. Its directory is made where it
-/// is not there, up to the first part that each process has for itself, which the tracer makes.
+/// The output's pattern as an absolute path, because the program may change its directory before OpenMP starts. Creates
+/// the output's directory up to the first part that depends on the process, which the tracer creates.
 fn output(output: &Path) -> Result<OsString> {
     let names_a_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
     let output = if names_a_folder { output.join(usual_name()) } else { output.to_owned() };
@@ -140,7 +140,7 @@ fn output(output: &Path) -> Result<OsString> {
     absolute_pattern(&output)
 }
 
-/// The pattern below the current folder, whose own percent signs are no pattern's.
+/// The pattern below the current directory, in which percent signs are escaped.
 pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
     if pattern.is_absolute() {
         return Ok(pattern.as_os_str().to_owned());
@@ -157,7 +157,7 @@ pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
     Ok(PathBuf::from(OsString::from_vec(absolute)).join(pattern).into_os_string())
 }
 
-/// `first`, then what the variable `name` holds already, separated by colons.
+/// `first`, followed by the current value of the variable `name`, separated by colons.
 pub(crate) fn prepended<'a>(first: impl IntoIterator<Item = &'a Path>, name: &str) -> OsString {
     let first = first.into_iter().map(|path| path.as_os_str().to_owned());
     let list: Vec<OsString> = first.chain(variable(name)).collect();

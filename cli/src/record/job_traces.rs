@@ -1,7 +1,8 @@
-//! The traces of all ranks of a job each of which a `record` of its own runs: that of rank 0 speaks for all.
+//! The traces of all ranks of a job in which each rank is run by a `record` of its own. The `record` of rank 0 reports
+//! for all.
 //!
-//! The others complete their traces at the same time. What tells their traces from those of other runs in the same directory is when they
-//! began, and that each rank has one.
+//! The other ranks complete their traces at the same time. Their traces differ from those of other runs in the same
+//! directory by their start times, and because there is exactly one per rank.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +16,18 @@ use crate::input::inputs;
 use crate::record::child_process::Now;
 use crate::record::launched_rank::LaunchedRank;
 
-/// Nobody waits longer for the others' traces, and as long again for the numbers.
+/// Maximum time to wait for the other ranks' traces; analysing them may take the same time again.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// How long one waits between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A trace that began this long before `record` started its rank may be of this run: clocks of hosts differ.
+/// A trace that started up to this long before `record` started its rank may belong to this run, because hosts' clocks
+/// differ.
 const SKEW_NS: u64 = 1_000_000_000;
-/// The same of the time of a file, which a file server gives.
+/// The same for a file's time, which a file server assigns.
 const FILE_SKEW: Duration = Duration::from_secs(600);
 
-/// The traces of all ranks, in the order of ranks, once they are complete. `None` where they are not in the directory of `own`, are not
-/// complete in time, or where a rank has several.
+/// The traces of all ranks, in rank order, once they are complete. `None` if they are not in the directory of `own`, if
+/// they are not complete in time, or if a rank has several traces.
 pub(crate) fn of_all_ranks(own: &[PathBuf], rank: LaunchedRank, started: Now) -> Option<Vec<PathBuf>> {
     let folder = own.first()?.parent()?;
     let until = Instant::now() + PATIENCE;
@@ -38,7 +40,8 @@ pub(crate) fn of_all_ranks(own: &[PathBuf], rank: LaunchedRank, started: Now) ->
     }
 }
 
-/// Whether a file was written last so long before that it is no trace of this run: there may be very many, and none is opened for that.
+/// Whether a file was modified too long ago to be a trace of this run. There may be very many such files, so they are
+/// not opened.
 fn is_old(path: &Path, started: Now) -> bool {
     let Ok(written) = fs::metadata(path).and_then(|metadata| metadata.modified()) else { return false };
     let earliest = Duration::from_nanos(started.realtime_ns).saturating_sub(FILE_SKEW);
@@ -50,14 +53,14 @@ struct Found {
     are_complete: bool,
 }
 
-/// One trace of each rank; `None` where some have none, or several.
+/// One trace per rank; `None` if a rank has none or several.
 fn look(folder: &Path, rank: LaunchedRank, started: Now) -> Option<Found> {
     let mut found: BTreeMap<u32, (PathBuf, bool)> = BTreeMap::new();
     for path in inputs::traces(&[folder.to_owned()]).ok()? {
         if is_old(&path, started) {
             continue;
         }
-        // Where one is being completed, it may be gone for a moment.
+        // A trace that is being completed may be missing for a moment.
         let Ok(reader) = Reader::open(&path) else { continue };
         let of = reader.metadata().rank().filter(|of| *of < rank.ranks);
         let is_new = reader.clock().start_realtime_ns().saturating_add(SKEW_NS) >= started.realtime_ns;

@@ -1,11 +1,11 @@
-//! Files of traced programs and libraries, kept while the program runs. A program that unpacks itself removes them before
-//! its end, and some files have no name at all.
+//! Keeps files of traced programs and libraries while the program runs. Programs that unpack themselves remove such
+//! files before they end, and some files have no name at all.
 //!
-//! The tracer sends each as a descriptor through a socket in the registry. To have a file open is not always harmless: it keeps
-//! a file system from being unmounted, and a folder on NFS from being removed. So only files of local file systems stay open
-//! that were mounted before the program began. Of others, a copy is kept.
+//! The tracer sends each file as a descriptor through a socket in the registry. Keeping a file open is not always
+//! harmless: it prevents a file system from being unmounted, and a directory on NFS from being removed. So only files
+//! on local file systems that were mounted before the program started are kept open; other files are copied.
 //!
-//! All unsafe code of the receiving is here.
+//! This file contains all unsafe code for receiving files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -28,26 +28,27 @@ use crate::system::fd_limit::Limit;
 
 /// The socket's name in the registry.
 const SOCKET: &str = "modules";
-/// The most files that are kept: descriptors are few. Programs of more libraries mostly have theirs at the end, too.
+/// Maximum number of files that are kept, because descriptors are limited. Programs with more libraries usually still
+/// have them at the end.
 const MAX_FILES: usize = 256;
-/// Descriptors that are left to `record` itself, which needs them to complete traces.
+/// Number of descriptors reserved for `record` itself, which needs them to complete traces.
 const OTHERS: u64 = 64;
-/// The most bytes that are copied.
+/// Maximum number of bytes that are copied.
 const MAX_COPIED_BYTES: u64 = 256 << 20;
-/// How long one sender is waited for. All have sent what they send before they can be seen.
+/// Maximum time to wait for a sender. A sender sends everything before its connection is visible.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Takes files in, in a thread of its own.
+/// Receives files on a thread of its own.
 pub(crate) struct Keeper {
     listener: Arc<UnixListener>,
     thread: JoinHandle<ModuleFiles>,
 }
 
 impl Keeper {
-    /// Begins to take files in; `None` where the system has no socket or thread for it: names are looked up at the end then.
+    /// Starts to receive files; `None` if no socket or thread can be created, so that names are looked up at the end.
     pub(crate) fn start(registry: &Path) -> Option<Keeper> {
         let folder = File::open(registry).ok()?;
-        // An address has room for 107 bytes.
+        // A socket address has room for 107 bytes.
         let path = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
         let listener = Arc::new(UnixListener::bind(path).ok()?);
         let devices = Reach::devices_of_kernel();
@@ -56,7 +57,7 @@ impl Keeper {
         Some(Keeper { listener, thread })
     }
 
-    /// All files that were sent until now.
+    /// All files received so far.
     pub(crate) fn finish(self) -> ModuleFiles {
         // The thread first takes what is in the queue, then sees that no more comes.
         // SAFETY: numbers only.
@@ -90,12 +91,12 @@ impl Keeping {
                 Ok((sender, _)) => {
                     let _ = sender.set_read_timeout(Some(PATIENCE));
                     if let Ok((path, Some(file))) = receive(&sender) {
-                        // A file that cannot be kept is looked for at the end.
+                        // If a file cannot be kept, it is searched at the end.
                         let _ = self.keep(path, file);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The end, or there are no descriptors left.
+                // The socket was shut down, or there are no descriptors left.
                 Err(_) => return self.kept,
             }
         }
@@ -123,13 +124,13 @@ impl Keeping {
     }
 }
 
-/// How many files are kept where a process may have this many descriptors.
+/// Maximum number of files for this limit of descriptors.
 fn most_files(limit: Option<u64>) -> usize {
     let left = limit.unwrap_or(u64::MAX).saturating_sub(OTHERS);
     usize::try_from(left).map_or(MAX_FILES, |left| left.min(MAX_FILES))
 }
 
-/// A copy without a name, with the time of the original: that proves that it is the file that was traced.
+/// A copy without a name, with the modification time of the original, which proves that it is the traced file.
 fn copy(mut file: File) -> io::Result<File> {
     let mut copy = tempfile::tempfile()?;
     io::copy(&mut file, &mut copy)?;
@@ -137,12 +138,12 @@ fn copy(mut file: File) -> io::Result<File> {
     Ok(copy)
 }
 
-/// The path and the file that a tracer sends.
+/// Receives the path and the file that a tracer sends.
 fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
     /// Longer paths cannot be opened.
     const MAX_PATH: usize = libc::PATH_MAX as usize;
-    /// Room for a control message of one descriptor, aligned as its header is. The rest of the last word would hold
-    /// a second one.
+    /// Room for a control message with one descriptor, aligned like its header. The rest of the last word has room for
+    /// a second descriptor.
     const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
     const CONTROL_WORDS: usize = CONTROL_BYTES.div_ceil(size_of::<u64>());
 
@@ -166,7 +167,7 @@ fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {
             if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                // There is room for one.
+                // There is room for only one descriptor.
                 let descriptor = libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned();
                 file = Some(File::from_raw_fd(descriptor));
             }

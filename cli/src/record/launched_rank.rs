@@ -1,18 +1,18 @@
-//! The rank of `record` itself, where a launcher starts it once for each rank: `mpirun -n 8 omptrace record ./app`.
+//! The rank of `record` itself, if a launcher starts it once per rank: `mpirun -n 8 omptrace record ./app`.
 
 use std::env;
 
-/// A rank among others.
+/// A rank of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaunchedRank {
-    /// Its number.
+    /// The rank's number.
     pub(crate) rank: u32,
-    /// How many there are.
+    /// Number of ranks.
     pub(crate) ranks: u32,
 }
 
-/// The variables of launchers that have the rank and the number of ranks. Slurm's are not among them: it sets these for the
-/// job's script too, which starts all ranks.
+/// The variables in which launchers pass the rank and the number of ranks. Slurm's are not included, because it also
+/// sets them for the job script, which starts all ranks.
 const LAUNCHERS: &[(&str, &str)] = &[
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
@@ -20,7 +20,7 @@ const LAUNCHERS: &[(&str, &str)] = &[
 ];
 
 impl LaunchedRank {
-    /// As this process's environment has it; `None` where it is the only one.
+    /// The rank according to this process's environment; `None` if there is only one.
     pub(crate) fn of_this_process() -> Option<LaunchedRank> {
         LaunchedRank::of(|name| env::var(name).ok())
     }

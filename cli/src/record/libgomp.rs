@@ -1,7 +1,8 @@
-//! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools interface.
+//! GCC programs: LLVM's runtime replaces libgomp, or the adapter adds the tools interface to libgomp.
 //!
-//! LLVM's runtime is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
-//! miss programs with DT_RPATH and those with a renamed libgomp. It would hide other libraries of the program.
+//! LLVM's runtime is preloaded by its absolute path. The alternative would be a directory in `LD_LIBRARY_PATH` that
+//! contains LLVM's runtime as `libgomp.so.1`. But this would not reach programs with DT_RPATH or with a renamed
+//! libgomp, and it would hide other libraries of the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,35 +18,35 @@ use crate::system::processor;
 use crate::system::python_packages;
 use crate::system::symbol_versions::{self, Lacking};
 
-/// The runtime that may take the place of libgomp.
+/// The runtime that may replace libgomp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StandIn {
-    /// Its file.
+    /// The runtime's file.
     pub(crate) libomp: PathBuf,
     /// The functions that it lacks for the programs.
     pub(crate) lacking: Vec<Lacking>,
 }
 
-/// The decision on libgomp.
+/// The decision about libgomp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It stays, if it is there at all.
+    /// libgomp is kept, if it is used at all.
     Keep,
-    /// It stays, and this library gives it the tools interface.
+    /// libgomp is kept, and this library adds the tools interface.
     ObserveBy(PathBuf),
-    /// This runtime takes its place, although it may lack something: the user insists.
+    /// This runtime replaces libgomp. It may lack functions, but the user insists.
     ReplaceBy(StandIn),
-    /// It stays, because this runtime lacks what the programs need.
+    /// libgomp is kept, because this runtime lacks functions that the programs need.
     CannotReplaceBy(StandIn),
-    /// It should be replaced, and there is nothing to do it with.
+    /// libgomp should be replaced, but no other runtime is installed.
     NothingInstalled,
 }
 
-/// Decides for a run of `programs`: the one that is started, and those that can be seen among its arguments.
+/// Decides for a run of `programs`: the one that is started, and those that are visible among its arguments.
 ///
 /// # Errors
-/// The runtime named by the user is not there or cannot take libgomp's place. The adapter that the user asks for is not
-/// there, or `--audit` is given and the adapter is not to be used.
+/// The runtime that the user named does not exist or cannot replace libgomp; the adapter that the user requested does
+/// not exist; or `--audit` is given but the adapter is not used.
 pub(crate) fn decide(
     options: &Libgomp,
     tracer: &Path,
@@ -70,12 +71,12 @@ pub(crate) fn decide(
     }
 }
 
-/// libgomp is observed where a program needs it, or is an interpreter whose packages may. It is also observed where no program
-/// shows a runtime: a shell, a script or `make` starts others, and what is preloaded reaches these.
+/// libgomp is observed if a program needs it, or is an interpreter whose packages may need it. It is also observed if
+/// no program shows which runtime it uses: a shell, a script or `make` starts other programs, which preloading reaches.
 ///
-/// Only one runtime of a process can be traced. So where a program needs LLVM's or Intel's runtime beside libgomp, or the user
-/// names one, that takes libgomp's place. It must have all that the program calls. A runtime among an interpreter's packages is
-/// no sign: most programs never load it.
+/// Only one runtime per process can be traced. So if a program needs LLVM's or Intel's runtime in addition to libgomp,
+/// or if the user names a runtime, that runtime replaces libgomp, provided that it has all functions that the program
+/// calls. A runtime among an interpreter's packages does not count, because most programs never load it.
 fn automatic(named: Option<&Path>, tracer: &Path, programs: &[Program], loader: &Loader) -> Result<Decision> {
     let needed = programs.iter().any(Program::needs_libgomp);
     let possible = programs.iter().any(Program::runs_packages);
@@ -117,18 +118,18 @@ fn automatic(named: Option<&Path>, tracer: &Path, programs: &[Program], loader: 
 }
 
 /// # Errors
-/// The adapter is not there.
+/// The adapter does not exist.
 fn observe(tracer: &Path) -> Result<Decision> {
     Ok(Decision::ObserveBy(adapter(tracer)?))
 }
 
-/// The file name of the library that gives libgomp the tools interface.
+/// The file name of the adapter, which adds the tools interface to libgomp.
 const ADAPTER: &str = "libomptgomp.so";
 
-/// The library that gives libgomp the tools interface: beside the tracer's.
+/// The adapter, which is next to the tracer.
 ///
 /// # Errors
-/// It is not there, or not made for this processor.
+/// The adapter does not exist, or not for this CPU.
 pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     if !processor::THIS.observes_libgomp() {
         return Err(
@@ -144,10 +145,10 @@ pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     ))
 }
 
-/// The runtime to preload, with what it lacks for the programs.
+/// The runtime to preload, and the functions that it lacks for the programs.
 ///
 /// # Errors
-/// The one named is not there, or has no tools interface.
+/// The named runtime does not exist, or has no tools interface.
 pub(crate) fn stand_in(
     named: Option<&Path>,
     programs: &[Program],
@@ -158,7 +159,8 @@ pub(crate) fn stand_in(
         .map(|libomp| StandIn { lacking: symbol_versions::lacking_in(&libomp, programs, loader), libomp }))
 }
 
-/// The runtime to preload: the one named, else [the program's own](runtime_beside), else the newest installed.
+/// The runtime to preload: the named one, otherwise [the program's own](runtime_beside), otherwise the newest
+/// installed.
 fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result<Option<PathBuf>> {
     if let Some(named) = named {
         let path = fs::canonicalize(named)
@@ -181,7 +183,8 @@ fn runtimes_needed(programs: &[Program]) -> impl Iterator<Item = PathBuf> {
     needed.filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok())
 }
 
-/// A runtime of LLVM's or Intel's that a program needs beside libgomp, or that is among the packages of an interpreter.
+/// LLVM's or Intel's runtime, if a program needs it in addition to libgomp, or if it is among the packages of an
+/// interpreter.
 fn runtime_beside(programs: &[Program]) -> Option<PathBuf> {
     let needed = runtimes_needed(programs);
     let interpreters = programs.iter().filter(|program| program.runs_packages());

@@ -1,4 +1,4 @@
-//! Differences of programs of GCC that ran on LLVM's runtime, as far as their traces show.
+//! Differences for GCC programs that ran on LLVM's runtime, as far as their traces show them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::system::executable::Program;
 use crate::system::library_search::Loader;
 use crate::system::symbol_versions;
 
-/// Functions that programs call to change how many threads regions have: C's, and Fortran's.
+/// Functions by which programs change the number of threads of regions, for C and Fortran.
 const SETS_THREADS: &[&str] = &["omp_set_num_threads", "omp_set_num_threads_", "omp_set_num_threads_8_"];
 
-/// Reports it.
+/// Reports the differences.
 pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
     let mut differences = BTreeSet::new();
     let mut libraries = BTreeSet::new();
@@ -31,7 +31,7 @@ pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], lo
             paths.collect()
         });
         if let Some(processors) = &metadata.processors {
-            // Where it is not known whether the program chose the number, nothing is said of it.
+            // Without knowing whether the program chose the number of threads, differences in it are not reported.
             let may_set_threads = modules.as_ref().is_none_or(|modules| {
                 let programs = programs.iter().map(|program| &*program.path);
                 let objects = programs.chain(modules.iter().map(PathBuf::as_path));
@@ -47,13 +47,13 @@ pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], lo
     report_mixed(&libraries, stand_in, loader);
 }
 
-/// The differences between what the program saw and what it would have seen on libgomp.
+/// The differences between the program's environment and that on libgomp.
 fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String> {
     let Some(libgomp) = &processors.of_libgomp else {
         return Vec::new();
     };
     let places = i32::try_from(processors.places.len()).unwrap_or(i32::MAX);
-    // Without a list of places, libgomp has none, and LLVM's runtime has one of all processors.
+    // Without a list of places, libgomp has no places, and LLVM's runtime has a single place with all CPUs.
     let places = (libgomp.num_places > 0).then_some(places);
     let threads = processors.max_threads.filter(|_| !may_set_threads);
     [
@@ -71,7 +71,7 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
     .collect()
 }
 
-/// Reports libraries that were loaded while programs ran, and that call what the runtime in libgomp's place lacks.
+/// Reports libraries that were loaded at run time and that call functions which the replacing runtime lacks.
 fn report_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Loader) {
     let objects = libraries.iter().map(PathBuf::as_path);
     let mut lacking = symbol_versions::lacking_for(&stand_in.libomp, objects, loader);

@@ -1,25 +1,25 @@
-//! A traced run.
+//! Runs a program under the tracer.
 //!
 //! ```text
 //! before it
-//!   find_tracer      the tracer's library, and the variables that make runtimes load it
-//!   libgomp          whether LLVM's runtime takes the place of GCC's, or the adapter observes it
-//!   mpi              which libraries see calls of MPI
-//!   annotations      the variables by which programs find the tracer for what they say of themselves
+//!   find_tracer      the tracer's library, and the environment variables that make runtimes load it
+//!   libgomp          whether LLVM's runtime replaces GCC's, or the adapter observes GCC's
+//!   mpi              the libraries that record MPI calls
+//!   annotations      the environment variables by which annotations reach the tracer
 //!   preload          what the loader loads into programs before their own libraries
-//!   tunables         variables of the C library and of sanitizers, for libraries that are preloaded
-//!   diagnosis        whether a program can be traced; advice: what to do then
-//!   command_words    what in a command keeps the tracer from its programs; permissions: libraries that others cannot load
+//!   tunables         variables of the C library and of sanitizers, because of preloaded libraries
+//!   diagnosis        whether a program can be traced; advice: what to do about it
+//!   command_words    why a command's programs may not be reached; permissions: libraries that other users cannot load
 //! while it runs
-//!   child_process    the program, as a child; energy: what the machine uses meanwhile
+//!   child_process    the program as a child process; energy: the machine's energy in the meantime
 //! after it
-//!   recorded_traces  traces of which the tracer left a note; unregistered_traces: others
-//!   kept_modules     files of code that are gone when the program ends
-//!   observed_process what `record` itself saw of the process
+//!   recorded_traces  traces with a note by the tracer; unregistered_traces: traces without a note
+//!   kept_modules     files of modules that no longer exist when the program ends
+//!   observed_process what `record` itself observed about the process
 //!   crash_hints, separate_namespaces, libgomp_replacement
-//!                    what is said of a death, of libraries that were not reached, of a runtime that was replaced
-//!   record_summary   how it ended, where the time went, where the trace is; launched_rank, job_traces: one
-//!                    rank speaks for all
+//!                    messages about crashes, libraries that were not reached, and replaced runtimes
+//!   record_summary   how the program ended, where the time went, where the trace is; launched_rank, job_traces:
+//!                    one rank reports for all
 //! ```
 
 pub(crate) mod advice;

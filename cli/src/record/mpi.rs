@@ -1,13 +1,13 @@
-//! The libraries that see calls of MPI: which of them are preloaded.
+//! Decides which of the libraries that record MPI calls are preloaded.
 //!
-//! Programs ask which functions of MPI there are, and call those that they find. So a library of ours is preloaded only where the MPI
-//! library in use has all that it exports:
+//! Programs may check which MPI functions exist, and call the existing ones. So one of our libraries is preloaded only
+//! if the MPI library in use has all functions that ours exports:
 //!
-//! | library | exports | preloaded where |
+//! | library | exports | preloaded if |
 //! | --- | --- | --- |
 //! | `libomptmpi.so` | functions of MPI 3.1 | a program needs MPI, or a launcher starts it |
-//! | `libomptmpi4.so` | what MPI 4.0 adds | each MPI library that may be used has that |
-//! | `libomptmpi4c.so` | variants for large counts | each has those |
+//! | `libomptmpi4.so` | functions added in MPI 4.0 | each MPI library that may be used has these |
+//! | `libomptmpi4c.so` | large-count variants | each MPI library that may be used has these |
 
 use std::env;
 use std::ffi::OsString;
@@ -38,11 +38,11 @@ pub(crate) enum WhenMpi {
 }
 
 const LIBRARY: &str = "libomptmpi.so";
-/// Libraries beside it, each with a function that says whether an MPI library has all of their functions.
+/// The other libraries, each with a function whose presence shows that an MPI library has all of its functions.
 const FURTHER: [(&str, &str); 2] =
     [("libomptmpi4c.so", "MPI_Send_c"), ("libomptmpi4.so", "MPI_Session_init")];
 
-/// Variables that launchers set for the processes that they start.
+/// Variables that launchers set for their processes.
 const VARIABLES: [&str; 7] = [
     "OMPI_COMM_WORLD_SIZE",
     "PMI_RANK",
@@ -53,10 +53,10 @@ const VARIABLES: [&str; 7] = [
     "PALS_RANKID",
 ];
 
-/// What is preloaded for MPI, in this order.
+/// The libraries to preload for MPI, in this order.
 ///
 /// # Errors
-/// They are not installed, and MPI was asked for.
+/// The libraries are not installed, but MPI was requested.
 pub(crate) fn libraries(
     when: WhenMpi,
     tracer: &Path,
@@ -73,7 +73,7 @@ pub(crate) fn libraries(
     }
     let library = tracer.with_file_name(LIBRARY);
     if !library.is_file() {
-        // A tracer that is installed without them records what it can.
+        // If the tracer is installed without these libraries, it records everything else.
         return match when {
             WhenMpi::On => Err(Failure::new(format!("--mpi on: {} does not exist", library.display())).hint(
                 "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-mpi",
@@ -85,12 +85,12 @@ pub(crate) fn libraries(
         !candidates.is_empty() && candidates.iter().all(|path| elf::defines(path, &[function]))
     };
     let further = FURTHER.iter().filter(|(_, function)| has_all(function));
-    // In front: what they export goes on in the other one.
+    // In front, because they pass calls on to the other library.
     let further = further.map(|(name, _)| tracer.with_file_name(name)).filter(|path| path.is_file());
     Ok(further.chain([library]).collect())
 }
 
-/// Words about a program that has MPI linked into it. `libraries` are those that are preloaded for its calls.
+/// A message about a program that is linked statically with MPI. `libraries`: the libraries preloaded for its calls.
 pub(crate) fn linked_statically(libraries: &[PathBuf], programs: &[Program]) -> Option<String> {
     let has_mpi = |program: &&Program| elf::defines(&program.path, &["PMPI_Init"]);
     let program = programs.iter().filter(|_| !libraries.is_empty()).find(has_mpi)?;
@@ -110,7 +110,7 @@ fn is_launched() -> bool {
     VARIABLES.iter().any(|name| env::var_os(name).is_some())
 }
 
-/// The MPI libraries that a program needs: those with the functions for C.
+/// The MPI libraries that a program needs; only those with the C functions.
 fn needed(program: &Program, loader: &Loader) -> Vec<PathBuf> {
     let Ok(Some(Elf::Native(elf))) = elf::read(&program.path) else {
         return Vec::new();
@@ -119,7 +119,7 @@ fn needed(program: &Program, loader: &Loader) -> Vec<PathBuf> {
     needed.filter(|path| is_mpi_library(path)).collect()
 }
 
-/// The command's launcher.
+/// The launcher in the command.
 fn launcher(command: &[OsString]) -> Option<PathBuf> {
     let word = command.iter().find(|word| is_launcher(word))?;
     let path = Path::new(word);
@@ -131,7 +131,8 @@ fn launcher(command: &[OsString]) -> Option<PathBuf> {
     }
 }
 
-/// MPI libraries that were installed along with a launcher. A script says nothing of the library that its modules will load.
+/// MPI libraries installed with a launcher. If the launcher is a script, nothing is known about the library that its
+/// modules will load.
 fn beside_launcher(launcher: &Path) -> Vec<PathBuf> {
     let Ok(launcher) = fs::canonicalize(launcher) else { return Vec::new() };
     let Some(prefix) = launcher.parent().and_then(Path::parent) else { return Vec::new() };

@@ -1,7 +1,8 @@
-//! What `record` itself has seen of the process that it started, by the clock of that process's trace.
+//! What `record` itself has observed about the process that it started, on the clock of that process's trace.
 //!
-//! Both may read different clocks by one name: a time namespace moves `CLOCK_MONOTONIC_RAW` (time_namespaces(7)). An end by one
-//! clock beside a begin by the other would make a run of a second one of days. So the two are compared first.
+//! Both processes may read different clocks with the same name, because time namespaces shift `CLOCK_MONOTONIC_RAW`
+//! (time_namespaces(7)). If the end came from one clock and the start from the other, a run of a second could seem to
+//! take days. So the clocks are compared first.
 
 use std::path::Path;
 
@@ -10,18 +11,18 @@ use omptrace_trace_format::metadata::Energy;
 
 use crate::record::child_process::{End, Ran};
 
-/// Of the process that a trace is of.
+/// The observations about the process of a trace.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// How it ended.
+    /// How the process ended.
     pub(crate) end: End,
-    /// Its start and its end; `None` where they cannot be given by the trace's clock.
+    /// Its start and end; `None` if they cannot be converted to the trace's clock.
     pub(crate) life: Option<(u64, u64)>,
-    /// The energy that the machine used meanwhile; none where it cannot be known when.
+    /// The machine's energy in the meantime; empty if the times of readings cannot be converted.
     pub(crate) energy: Vec<Energy>,
 }
 
-/// The begin of a trace, by its own clocks, in nanoseconds; and when its process started.
+/// The start of a trace on both of its clocks, in nanoseconds; and the start of its process.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     raw_ns: u64,
@@ -30,7 +31,7 @@ struct Begin {
 }
 
 impl Seen {
-    /// Of the process of this trace, which is the one that ran.
+    /// The observations for this trace, whose process is the one that ran.
     pub(crate) fn of(trace: &Path, ran: Ran, energy: &[Energy]) -> Seen {
         let begin = Reader::open(trace).ok().map(|reader| Begin {
             raw_ns: reader.clock().start_raw_ns(),
@@ -53,14 +54,15 @@ impl Seen {
     }
 }
 
-/// How far the trace's clock is ahead of ours; `None` where that is not known.
+/// How far the trace's clock is ahead of this process's clock; `None` if unknown.
 ///
-/// All processes have the wall clock in common: what lies between both clocks there is the same as here, if the clocks are the same.
-/// Somebody may set the wall clock meanwhile. So nothing counts by which tracing began before the process did, or after its end.
+/// All processes share the wall clock, so if the clocks are the same, they have the same difference from the wall
+/// clock. But somebody may have set the wall clock in the meantime. So differences are rejected according to which
+/// tracing began before the process started or after it ended.
 fn ahead(begin: Begin, ran: &Ran) -> Option<i64> {
-    /// Between two readings, and by what the wall clock is corrected meanwhile.
+    /// Tolerance for the time between two readings, and for corrections of the wall clock in the meantime.
     const SAME_NS: i64 = 5_000_000;
-    /// The kernel gives a process's start in ticks of 10 ms, and starting it takes time, too.
+    /// The kernel reports the start of a process in ticks of 10 ms, and starting it takes time, too.
     const START_NS: u64 = 1_000_000_000;
 
     let between = |raw_ns: u64, realtime_ns: u64| raw_ns.wrapping_sub(realtime_ns).cast_signed();
@@ -76,12 +78,12 @@ fn ahead(begin: Begin, ran: &Ran) -> Option<i64> {
     if in_life(&0) && (is_between || ours.into_iter().any(is_same)) {
         return Some(0);
     }
-    // The start by their clock, less that by ours.
+    // The process's start on its own clock, minus the start on ours.
     let by_start = begin.started_raw_ns.map(|started| {
         let ours = i64::try_from(ran.started.raw_ns).unwrap_or(i64::MAX);
         started.saturating_sub(ours)
     });
-    // Both clocks drift apart, by less than a thousandth.
+    // The clocks drift apart by less than a thousandth.
     let drift = begin
         .started_raw_ns
         .map_or(0, |started| begin.raw_ns.saturating_sub(started.max(0).cast_unsigned()) / 1000);
@@ -98,19 +100,19 @@ mod tests {
     use crate::record::child_process::Now;
 
     const S: u64 = 1_000_000_000;
-    /// When the machine was started, by the wall clock.
+    /// The machine's start on the wall clock.
     const BOOT: u64 = 1_700_000_000 * S;
 
     fn now(raw_ns: u64) -> Now {
         Now { raw_ns, realtime_ns: BOOT + raw_ns }
     }
 
-    /// It ran from second 1000 to 1100.
+    /// The process ran from second 1000 to second 1100.
     fn ran() -> Ran {
         Ran { pid: 1, end: End::Exit(0), cpu_ns: None, started: now(1000 * S), ended: now(1100 * S) }
     }
 
-    /// Tracing began in second 1010, by a clock that is so much ahead.
+    /// Tracing began in second 1010, on a clock that is ahead by this much.
     fn begin(ahead_s: i64) -> Begin {
         let raw_ns = (1010 * S).checked_add_signed(ahead_s * S.cast_signed()).unwrap();
         Begin {

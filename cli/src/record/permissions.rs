@@ -1,11 +1,11 @@
-//! Libraries that another user cannot load. A program may run as one, by `sudo` or `setpriv`. It comes to no folder that is closed
-//! to others, as a home folder mostly is.
+//! Libraries that another user cannot load. A program may run as another user, by `sudo` or `setpriv`, and then it
+//! cannot access directories that are closed to others, as home directories usually are.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What of the way to `library` others cannot pass, or read: a folder, or the library itself.
+/// The part of the path to `library` that others cannot traverse or read: a directory, or the library itself.
 pub(crate) fn closed_part(library: &Path) -> Option<PathBuf> {
     let is_closed = |path: &&Path| {
         let Ok(found) = fs::metadata(path) else {
@@ -14,12 +14,12 @@ pub(crate) fn closed_part(library: &Path) -> Option<PathBuf> {
         let needed = if found.is_dir() { 0o001 } else { 0o004 };
         found.permissions().mode() & needed == 0
     };
-    // The outermost.
+    // The outermost one.
     let parts: Vec<&Path> = library.ancestors().filter(is_closed).collect();
     parts.last().map(|part| part.to_path_buf())
 }
 
-/// Words about the closed part, and what to do.
+/// A message about the closed part, and what to do about it.
 pub(crate) fn words(library: &Path, closed: &Path) -> (String, String) {
     let (closed, library) = (closed.display(), library.display());
     (

@@ -1,18 +1,18 @@
 //! Builds an `LD_PRELOAD` that does no harm to started programs of another architecture or C library.
 //!
-//! Every program that a recorded one starts inherits the variable. So it names the libraries by way of a folder with
-//! `$LIB`, for which each loader puts the name of its own folders. glibc's loader of this machine comes to the libraries.
-//! That of another machine, which an emulator runs, and of 32-bit programs comes to an empty library, as it complains of one
-//! that is missing. musl's takes `$LIB` as it is, finds nothing, and goes on; it would end the program over a library made for
-//! glibc.
+//! All programs that a recorded program starts inherit the variable. So the libraries are named through a directory
+//! with `$LIB`, which each loader replaces by the name of its own directories. This machine's glibc loader finds the
+//! libraries there. The loaders of 32-bit programs, and of other machines' programs under an emulator, find an empty
+//! library, because they would complain about a missing one. musl's loader does not replace `$LIB`, finds nothing, and
+//! continues; given a library made for glibc, it would end the program.
 //!
-//! A program may run as another user, who cannot read a library in a closed folder. Of such a library there is a copy.
+//! A program may run as another user, who cannot read a library in a closed directory. Such a library is copied.
 //!
-//! In another root directory that lacks them, glibc's loader would say for each program that they cannot be preloaded. Where the command
-//! shows that, nothing is.
+//! In another root directory that lacks the libraries, glibc's loader would print for each program that they cannot be
+//! preloaded. If the command shows such a root, nothing is preloaded.
 //!
-//! `LD_PRELOAD` separates by spaces and colons, and has no way to quote them. The folder is reached by links, so what lies
-//! in a folder with one of them in its name can be preloaded, too.
+//! `LD_PRELOAD` is separated by spaces and colons, which cannot be quoted. The directory contains links to the
+//! libraries, so libraries can be preloaded even if their path contains these characters.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -31,17 +31,17 @@ use crate::record::libgomp::Decision;
 use crate::record::permissions::closed_part;
 use crate::system::processor;
 
-/// Libraries to preload. The folder goes away with this value.
+/// Libraries to preload. The directory is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Preload {
     folder: TempDir,
-    /// The names, as [`linked`] has them.
+    /// The names, as returned by [`linked`].
     names: Vec<OsString>,
 }
 
-/// The libraries to preload. In front, the tracer looks for runtimes that look for no tool. Behind a runtime in libgomp's
-/// place, it cares for what libgomp does all the same, and the runtime ends before it. Behind either, it notes libraries
-/// that are loaded apart.
+/// The libraries to preload. If the tracer comes first, it finds runtimes that do not look for a tool. If it comes
+/// after a runtime that replaces libgomp, it emulates libgomp's behaviour, and the runtime ends before it. After this
+/// runtime or the adapter, it also notes libraries that are loaded into separate namespaces.
 pub(crate) fn libraries<'a>(
     decision: &'a Decision,
     tracer: &'a Path,
@@ -57,10 +57,10 @@ pub(crate) fn libraries<'a>(
     }
 }
 
-/// A library as `LD_PRELOAD` names it without a folder of ours.
+/// A library as `LD_PRELOAD` can name it without our directory.
 ///
 /// # Errors
-/// It cannot.
+/// The name contains a separator.
 pub(crate) fn named(library: &Path) -> Result<&OsStr> {
     if can_be_preloaded(library.as_os_str()) {
         return Ok(library.as_os_str());
@@ -75,7 +75,8 @@ pub(crate) fn named(library: &Path) -> Result<&OsStr> {
 /// The values of `$LIB` in glibc's 64-bit loaders.
 const LIB64: &[&str] = processor::THIS.lib;
 
-/// In its 32-bit loaders, where there are any: Debian's, and that of its packages for 64-bit machines; Red Hat's and SUSE's.
+/// The values of `$LIB` in glibc's 32-bit loaders, if there are any: Debian's, that of its packages for 64-bit
+/// machines, and Red Hat's and SUSE's.
 const LIB32: &[&str] = if cfg!(target_arch = "aarch64") {
     &["lib/arm-linux-gnueabihf", "lib/arm-linux-gnueabi"]
 } else if cfg!(target_arch = "x86_64") {
@@ -84,7 +85,7 @@ const LIB32: &[&str] = if cfg!(target_arch = "aarch64") {
     &[]
 };
 
-/// A machine, as ELF has it. The flags are those of the calling convention that its loader insists on.
+/// A machine in ELF headers. The flags are those of the calling convention that its loader requires.
 #[derive(Clone, Copy)]
 struct Machine {
     number: u16,
@@ -104,7 +105,7 @@ const fn with_flags(number: u16, is_64: bool, flags: u32) -> Machine {
 const MACHINE_32: Machine =
     if cfg!(target_arch = "aarch64") { with_flags(40, false, 0x0500_0000) } else { little(3, false) };
 
-/// The values in the loaders of other machines, as Debian's libraries for emulators and cross compilers have them.
+/// The values of `$LIB` in loaders for other machines, as in Debian's libraries for emulators and cross compilers.
 const OF_OTHERS: &[(&str, Machine)] = &[
     ("lib/aarch64-linux-gnu", little(183, true)),
     ("lib/arm-linux-gnueabi", with_flags(40, false, 0x0500_0000)),
@@ -122,10 +123,10 @@ const OF_OTHERS: &[(&str, Machine)] = &[
 ];
 
 impl Preload {
-    /// Makes the folder.
+    /// Creates the directory.
     ///
     /// # Errors
-    /// There is no place for it.
+    /// There is no place for the directory.
     pub(crate) fn new(libraries: &[&Path]) -> Result<Preload> {
         Preload::made(libraries).map_err(|error| {
             Failure::because("cannot create a directory for preloaded libraries", &error)
@@ -148,20 +149,21 @@ impl Preload {
         Ok(Preload { folder, names })
     }
 
-    /// The value of the variable: the libraries, then what it holds already.
+    /// The value of the variable: the libraries, followed by the current value.
     pub(crate) fn value(&self) -> OsString {
         let before = find_tracer::variable("LD_PRELOAD");
         let names = self.names.iter().cloned().chain(before);
         names.collect::<Vec<_>>().join(OsStr::new(":"))
     }
 
-    /// How the loader finds one of the libraries.
+    /// The path by which the loader finds one of the libraries.
     pub(crate) fn path_of(&self, library: &Path) -> Option<&Path> {
         let mut paths = self.names.iter().map(Path::new);
         paths.find(|path| path.file_name() == library.file_name())
     }
 
-    /// The programs have ended that are waited for. Where others run on that have the variable, the folder stays.
+    /// Called when the programs have ended. If other processes with the variable are still running, keeps the
+    /// directory.
     pub(crate) fn end(self) {
         if is_in_use(self.folder.path()) {
             let _stays: PathBuf = self.folder.keep();
@@ -169,7 +171,7 @@ impl Preload {
     }
 }
 
-/// Whether programs whose root directory is `root` find what is preloaded.
+/// Whether programs with the root directory `root` find the preloaded libraries.
 pub(crate) fn is_in_root(libraries: &[&Path], root: &Path) -> bool {
     let inside = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
     let id = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
@@ -177,19 +179,19 @@ pub(crate) fn is_in_root(libraries: &[&Path], root: &Path) -> bool {
     id(&inside(&place)) == id(&place) && libraries.iter().all(|library| inside(library).exists())
 }
 
-/// A folder for temporary files that `LD_PRELOAD` can name.
+/// A directory for temporary files that `LD_PRELOAD` can name.
 fn place() -> PathBuf {
     let usual = env::temp_dir();
     if can_be_preloaded(usual.as_os_str()) { usual } else { PathBuf::from("/tmp") }
 }
 
-/// Whether `LD_PRELOAD` takes it for one name.
+/// Whether `LD_PRELOAD` takes it for a single name.
 fn can_be_preloaded(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !bytes.iter().any(|byte| matches!(byte, b' ' | b':' | b'$'))
 }
 
-/// Makes `root/$LIB/NAME` lead each loader to `library`, or to nothing; returns that path.
+/// Makes `root/$LIB/NAME` lead each loader to `library`, or to an empty library; returns that path.
 fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     let name = library.file_name().unwrap_or(library.as_os_str());
     let folder = library.parent().unwrap_or(Path::new("/"));
@@ -203,7 +205,8 @@ fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     let is_taken = |number: usize, lib: &str| libs[..number].iter().any(|(before, _)| *before == lib);
     let mut places: Vec<_> =
         libs.iter().enumerate().filter(|(number, (lib, _))| !is_taken(*number, lib)).collect();
-    // A link to the folder: a library finds others beside itself. `lib` comes last, as it is part of other names.
+    // Links to the directory, because a library finds other libraries next to itself. `lib` comes last, because it is a
+    // part of other names.
     places.sort_by_key(|(_, (lib, _))| std::cmp::Reverse(lib.len()));
     for (_, (lib, other)) in places {
         let place = root.join(lib);
@@ -223,7 +226,7 @@ fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     Ok(root.join("$LIB").join(plain))
 }
 
-/// Copies the library into `root`, once, and names the copy `file`.
+/// Copies the library to `file` in `root`, once.
 fn copy_for_all(library: &Path, root: &Path, file: &Path) -> io::Result<()> {
     let copy = root.join("copy");
     if !copy.exists() {
@@ -233,7 +236,8 @@ fn copy_for_all(library: &Path, root: &Path, file: &Path) -> io::Result<()> {
     fs::hard_link(copy, file)
 }
 
-/// The values of [`LIB32`] that 32-bit loaders have here: `lib` is a 64-bit loader's where `lib64` is no folder of its own.
+/// The values in [`LIB32`] that 32-bit loaders use on this machine: `lib` belongs to a 64-bit loader unless `lib64` is
+/// a separate directory.
 fn lib32() -> impl Iterator<Item = &'static str> {
     let lib64 = fs::symlink_metadata("/usr/lib64");
     let has_lib64 = lib64.is_ok_and(|found| found.is_dir());
@@ -241,7 +245,7 @@ fn lib32() -> impl Iterator<Item = &'static str> {
     LIB32.iter().copied().filter(has_own)
 }
 
-/// A library for a machine that has nothing in it, and does nothing.
+/// An empty library for a machine.
 fn nothing(machine: Machine) -> Vec<u8> {
     let Machine { number, flags, is_64, is_big_endian } = machine;
     let mut bytes: Vec<u8> = Vec::new();
@@ -260,7 +264,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     const ENTRIES: u64 = 5;
     let dynamic = header + SEGMENTS * segment;
     let dynamic_bytes = ENTRIES * 2 * word as u64;
-    // A symbol without name, whose first byte also is the table of names.
+    // A symbol without name, whose first byte also serves as the string table.
     let symbols = dynamic + dynamic_bytes;
     let all = symbols + symbol;
 
@@ -273,7 +277,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     put(3, 2);
     put(number.into(), 2);
     put(1, 4);
-    // No entry, segments behind the header, no sections.
+    // No entry point; the segments follow the header; no sections.
     for value in [0, header, 0] {
         put(value, word);
     }
@@ -285,7 +289,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     let segments = [
         (1, 0, all, 0x1_0000),
         (2, dynamic, dynamic_bytes, word as u64),
-        // PT_GNU_STACK: without it the loader would make stacks executable.
+        // PT_GNU_STACK: without it, the loader would make stacks executable.
         (0x6474_e551, 0, 0, 16),
     ];
     for (kind, at, bytes, align) in segments {
@@ -309,7 +313,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     bytes
 }
 
-/// Whether a process has the folder in the environment that it was started with, as far as that may be read.
+/// Whether the directory is in the initial environment of a process, as far as that is readable.
 fn is_in_use(folder: &Path) -> bool {
     let wanted = folder.as_os_str().as_encoded_bytes();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -318,13 +322,13 @@ fn is_in_use(folder: &Path) -> bool {
         .any(|bytes| bytes.windows(wanted.len()).any(|part| part == wanted))
 }
 
-/// The environment of the process below `/proc`, if it may be read. While a process begins to execute a program, the
-/// kernel shows none for a moment, so that is waited for.
+/// The environment of the process below `/proc`, if it is readable. While a process starts to execute a program, the
+/// kernel shows an empty one for a moment, so this function waits.
 fn environment(process: &Path) -> Option<Vec<u8>> {
     const MAX_TRIES: u32 = 20;
     for _ in 0..MAX_TRIES {
         let bytes = fs::read(process.join("environ")).ok()?;
-        // The kernel's own threads have neither.
+        // Kernel threads have neither.
         let may_come = bytes.is_empty() && fs::read_link(process.join("exe")).is_ok();
         if !may_come {
             return Some(bytes);

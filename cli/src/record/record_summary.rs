@@ -1,4 +1,5 @@
-//! What `record` says when its program has ended: how it ended, where its time went, what to do about that, where the trace is.
+//! The output of `record` when its program has ended: how it ended, where its time went, what to do about that, and
+//! where the trace is.
 //!
 //! ```text
 //! omptrace: ./stencil 4800 20 finished in 2.17 s, exit status 0 (3.4 s CPU; 2 threads, 2 CPUs)
@@ -31,11 +32,11 @@ use crate::record::launched_rank::LaunchedRank;
 use crate::seal::sealing::{self, Done};
 use crate::seal::summaries::{self, Added, Beginning};
 
-/// Nobody waits longer for the numbers of several traces.
+/// Maximum time to wait for the numbers of several traces.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// Findings that are shown.
+/// Number of findings that are shown.
 const MAX_FINDINGS: usize = 2;
-/// The columns that the program and its arguments take at most.
+/// Maximum width of the program and its arguments, in columns.
 const MAX_COMMAND: usize = 44;
 
 /// The run that has ended.
@@ -43,28 +44,28 @@ const MAX_COMMAND: usize = 44;
 pub(crate) struct RunEnd<'a> {
     /// The program and its arguments.
     pub(crate) program: &'a [OsString],
-    /// How it ran.
+    /// How the program ran.
     pub(crate) ran: Ran,
     /// Its traces, completed.
     pub(crate) done: &'a [Done],
-    /// Sentences about the trace: what the runtime hides from it, what its clock is.
+    /// Sentences about the trace: what it lacks because of the runtime, and its clock.
     pub(crate) notes: Vec<String>,
-    /// The rank of the program, where each rank is recorded by itself.
+    /// The program's rank, if each rank is recorded by itself.
     pub(crate) rank: Option<LaunchedRank>,
-    /// The traces of all ranks, where these are there.
+    /// The traces of all ranks, if available.
     pub(crate) job: Option<Vec<PathBuf>>,
 }
 
 /// The numbers of the traces.
 enum Answer {
     Known(Box<Stats>),
-    /// They take longer than anybody waits: those of a part, where there are any.
+    /// The analysis takes too long; contains the numbers of a part of the trace, if available.
     Late(Option<Box<Beginning>>),
-    /// The traces cannot be analysed; what is wrong with them is said already.
+    /// The traces cannot be analysed. Their problems have already been reported.
     None,
 }
 
-/// Says all of it. `added`: the numbers of a single trace; `None` where nothing is to be analysed.
+/// Prints the summary. `added`: the numbers of a single trace; `None` if nothing is to be analysed.
 pub(crate) fn report(run: &RunEnd<'_>, added: Option<Added>) {
     let traces = run.job.clone().unwrap_or_else(|| summaries::completed(run.done));
     let answer = match added {
@@ -110,7 +111,7 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     lines.gap();
     let label = if traces.len() == 1 { "  Trace  " } else { "  Traces " };
     let (held, is_whole) = match &run.job {
-        // What is missing in its own, each rank says.
+        // Each rank reports what is missing in its own trace.
         Some(traces) => (
             message::bytes(traces.iter().filter_map(|it| fs::metadata(it).ok()).map(|it| it.len()).sum()),
             true,
@@ -131,7 +132,7 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     lines
 }
 
-/// What is known where the analysis of all would take too long.
+/// What is known if analysing everything would take too long.
 fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, arguments: &str, look: Look) {
     let part = beginning.filter(|beginning| beginning.stats.answers.has_time());
     let words = match part {
@@ -149,7 +150,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, argu
         None => "The analysis did not finish within its time limit. To complete it:".to_owned(),
     };
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
-    // A command is copied in one piece.
+    // A command is printed on one line, so that it can be copied.
     lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
     if let Some(Beginning { stats, .. }) = part {
         lines.gap();
@@ -157,7 +158,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, argu
     }
 }
 
-/// How the program ended, how long it took, and what it ran on.
+/// How the program ended, how long it took, and the resources that it used.
 fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&Stats>, look: Look) {
     let words: Vec<String> = run.program.iter().map(|word| message::shell_word(word)).collect();
     let command = shortened(&words.join(" "), MAX_COMMAND);
@@ -182,7 +183,7 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
             .ok()
             .map(|cpus| format!("{cpus} CPU{}", if cpus.get() == 1 { "" } else { "s" })),
     );
-    // Of a job, it is rank 0's alone.
+    // For a job, only rank 0's CPU time is known.
     let cpu = run.ran.cpu_ns.filter(|_| run.job.is_none());
     let cpu = cpu.map(|ns| format!("{} CPU; ", time(ns))).unwrap_or_default();
     let rest = format!("{ended} ({cpu}{})", on.join(", "));
@@ -196,7 +197,7 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
     }
 }
 
-/// The commands to type next, each with what it shows where there is room for that.
+/// The next commands to type, each with a description if there is room.
 fn next_commands(lines: &mut Lines, arguments: &str, has_answer: bool, look: Look) {
     let first = match has_answer {
         false => ("stats", "where the time went"),
@@ -212,15 +213,15 @@ fn next_commands(lines: &mut Lines, arguments: &str, has_answer: bool, look: Loo
     }
 }
 
-/// The numbers of all traces together, unless they take longer than that.
+/// The numbers of all traces together, unless this takes longer than `patience`.
 fn in_time(traces: &[PathBuf], patience: Duration) -> Answer {
     let analysed = traces.to_vec();
     let (sender, receiver) = mpsc::channel();
     let analysis = move || {
-        // Nobody may wait for them any more.
+        // The receiver may have stopped waiting.
         let _unheard = sender.send(analyse(&analysed));
     };
-    // Without another thread nothing would bound the time.
+    // Without a separate thread, the time would be unlimited.
     if thread::Builder::new().spawn(analysis).is_err() {
         return Answer::None;
     }
@@ -231,7 +232,7 @@ fn in_time(traces: &[PathBuf], patience: Duration) -> Answer {
     }
 }
 
-/// The numbers of traces; none where one cannot be read.
+/// The numbers of the traces; `None` if one of them cannot be read.
 fn analyse(traces: &[PathBuf]) -> Option<Stats> {
     let sources = Sources::open(traces, ReadFrom::Auto, Wanted::Replay).ok()?;
     let stats = Stats::of_inputs(&sources.inputs(), &symbols::Options::default()).ok()?;

@@ -1,4 +1,4 @@
-//! How `record` learns of every trace that a run wrote: each session of the tracer leaves a note in a folder.
+//! Finds all traces that a run wrote: each session of the tracer leaves a note in a directory.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::output::failure::{Failure, Result};
 use crate::output::temp_files;
 
-/// The folder of notes, which goes away with this value.
+/// The directory of notes, which is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Registry {
     folder: TempDir,
@@ -20,55 +20,56 @@ pub(crate) struct Registry {
 /// A session of the tracer. Its note is a symbolic link named `PID.N` to the trace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Session {
-    /// The process that it traced.
+    /// The traced process.
     pub(crate) pid: u32,
-    /// Counts sessions with that process id: a process that executes another program has one for each.
+    /// Number of the session among those with this process id: a process that executes another program has one session
+    /// for each program.
     pub(crate) number: u32,
     /// Its trace.
     pub(crate) trace: PathBuf,
 }
 
-/// All notes, each list in order. What is no note is passed over.
+/// All notes, each list sorted. Other files are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Sessions whose traces are where they were.
+    /// Sessions whose traces exist.
     pub(crate) sessions: Vec<Session>,
-    /// Traces that are not there any more.
+    /// Traces that no longer exist.
     pub(crate) moved: Vec<PathBuf>,
     /// Why processes were not traced: the targets of links named `PID.failed`.
     pub(crate) failures: Vec<String>,
-    /// Libraries that what is preloaded does not reach, each once: the targets of links named `PID.deepbind.N` and
+    /// Libraries that preloaded libraries do not reach: the targets of links named `PID.deepbind.N` and
     /// `PID.dlmopen.N`.
     pub(crate) apart: BTreeSet<Apart>,
-    /// The program has removed the folder.
+    /// The program has removed the directory.
     pub(crate) is_gone: bool,
-    /// Why notes may be missing here that are in the folder.
+    /// Why existing notes may be missing here.
     pub(crate) unread: Option<io::Error>,
 }
 
-/// A library that a process loaded so that it does not see what is preloaded.
+/// A library that a process loaded in such a way that it does not see preloaded libraries.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Apart {
-    /// Its path, or its name where the program gave no folder.
+    /// Its path, or its name if the program passed no directory.
     pub(crate) library: PathBuf,
     /// How it was loaded.
     pub(crate) how: &'static str,
 }
 
-/// In the place of a session's number.
+/// Replaces a session's number in the names of failure notes.
 const FAILED: &str = "failed";
 
 /// How a program loads a library that sees its own symbols first.
 pub(crate) const DEEPBIND: &str = "dlopen with RTLD_DEEPBIND";
 
-/// The begins of the notes of libraries apart, before a number; what the program did.
+/// Name prefixes of notes about libraries in separate namespaces, followed by a number; and what the program did.
 const APART: &[(&str, &str)] = &[("deepbind.", DEEPBIND), ("dlmopen.", "dlmopen")];
 
 impl Registry {
-    /// Makes the folder, which only this user can read.
+    /// Creates the directory, which only this user can read.
     ///
     /// # Errors
-    /// The place for temporary files does not take one.
+    /// The directory cannot be created among temporary files.
     pub(crate) fn new() -> Result<Registry> {
         let folder = temp_files::make(|| TempDir::with_prefix("omptrace-")).map_err(|error| {
             let place = env::temp_dir();
@@ -130,7 +131,7 @@ impl Registry {
     }
 }
 
-/// The traces of all sessions that are noted in a folder by now.
+/// The traces of all sessions that are noted in a directory so far.
 pub(crate) fn traces_in(registry: &Path) -> Vec<PathBuf> {
     let notes = fs::read_dir(registry).into_iter().flatten().flatten();
     let trace = |note: fs::DirEntry| {

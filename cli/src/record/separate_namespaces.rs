@@ -11,7 +11,7 @@ use crate::system::executable::Program;
 use crate::system::library_search::Loader;
 use crate::system::symbol_versions;
 
-/// Reports those that run on libgomp; true where there is any.
+/// Reports the libraries among these that run on libgomp; returns whether there are any.
 pub(crate) fn report(
     apart: &BTreeSet<Apart>,
     decision: &Decision,

@@ -1,7 +1,7 @@
-//! Variables of the C library and of sanitizers, which must know that libraries of ours are in the program.
+//! Variables of the C library and of sanitizers that must be set because our libraries are in the program.
 //!
-//! Like `LD_PRELOAD` and `LD_AUDIT`, every program that a recorded one starts inherits them. What the user set in them stays, and
-//! comes behind ours: of two values the later one counts.
+//! Like `LD_PRELOAD` and `LD_AUDIT`, they are inherited by all programs that a recorded program starts. The user's own
+//! values are kept after ours, because of two values the later one counts.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::system::elf::{self, Elf};
 use crate::system::executable::{Kind, Program};
 use crate::system::library_search::Loader;
 
-/// The bytes for thread-local storage that glibc keeps for libraries which are loaded later.
+/// Bytes of thread-local storage that glibc reserves for libraries that are loaded later.
 const ROOM_LATER: u64 = 512;
-/// As much again for programs that cannot be seen before the run: jemalloc has 3 KB.
+/// The reserve for programs that are not visible before the run: jemalloc needs 3 KB.
 const ROOM_OF_UNSEEN: u64 = 4096;
 
-/// What to put in front of variables where `preloaded` libraries are, and an auditing one where `is_audited`.
+/// What to prepend to variables if `preloaded` libraries are used; with an auditing library if `is_audited`.
 pub(crate) fn additions(
     preloaded: &[&Path],
     is_audited: bool,
@@ -25,8 +25,8 @@ pub(crate) fn additions(
 ) -> Vec<(&'static str, String)> {
     let mut additions = Vec::new();
     if !preloaded.is_empty() {
-        // AddressSanitizer of a shared library ends the program where another library is in front of it. It only wants its
-        // functions to be found before those of the C library, and ours define none of these.
+        // A shared AddressSanitizer ends the program if another library comes before it. Its only purpose is that its
+        // functions are found before the C library's, and our libraries define none of these.
         additions.push(("ASAN_OPTIONS", "verify_asan_link_order=0".to_owned()));
     }
     if is_audited {
@@ -37,7 +37,7 @@ pub(crate) fn additions(
     additions
 }
 
-/// The variable with `ours` in front of what it holds.
+/// The variable with `ours` before its current value.
 pub(crate) fn joined((name, ours): (&'static str, String)) -> (&'static str, OsString) {
     let mut value = OsString::from(ours);
     if let Some(theirs) = find_tracer::variable(name) {
@@ -47,9 +47,9 @@ pub(crate) fn joined((name, ours): (&'static str, String)) -> (&'static str, OsS
     (name, value)
 }
 
-/// The room for thread-local storage that a program needs. Where libraries audit, glibc lays the storage of threads out
-/// before it knows the program's libraries, and takes theirs from the room for later ones. It is part of each thread's stack, so
-/// it is no larger than needed.
+/// The thread-local storage that a program needs. With auditing libraries, glibc determines the layout of threads'
+/// storage before it knows the program's libraries, so their storage comes from the reserve for later libraries. The
+/// reserve is part of each thread's stack, so it must not be larger than necessary.
 fn room(preloaded: &[&Path], programs: &[Program], loader: &Loader) -> u64 {
     let is_seen = |program: &Program| matches!(program.kind, Kind::Dynamic { .. });
     let of_program = |program: &Program| -> u64 {
@@ -72,7 +72,7 @@ fn room(preloaded: &[&Path], programs: &[Program], loader: &Loader) -> u64 {
     ROOM_LATER + ours + most.max(unseen)
 }
 
-/// A library, and what it needs.
+/// A library, and the libraries that it needs.
 fn with_needed(library: PathBuf, loader: &Loader) -> Vec<PathBuf> {
     let Ok(Some(Elf::Native(elf))) = elf::read(&library) else {
         return Vec::new();
@@ -82,7 +82,7 @@ fn with_needed(library: PathBuf, loader: &Loader) -> Vec<PathBuf> {
     [vec![library], needed].concat()
 }
 
-/// What the user preloads.
+/// The libraries that the user preloads.
 fn preloaded_by_user() -> impl Iterator<Item = PathBuf> {
     let list = find_tracer::variable("LD_PRELOAD").unwrap_or_default();
     let list = list.to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ fn preloaded_by_user() -> impl Iterator<Item = PathBuf> {
     names.into_iter()
 }
 
-/// The most that a library's thread-local storage takes, with what its alignment may cost.
+/// Maximum size of a library's thread-local storage, including alignment.
 fn storage(library: &Path) -> u64 {
     match elf::read(library) {
         Ok(Some(Elf::Native(elf))) => elf.thread_local_bytes,

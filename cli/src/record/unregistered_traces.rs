@@ -1,8 +1,8 @@
-//! Traces of a run that left no note: the process ran as another user, or saw other folders for temporary files.
+//! Finds traces of a run without a note: the process ran as another user, or saw other directories for temporary files.
 //!
-//! Each trace has the variables of its process, and among them the run's registry, which no other run has. Many runs may write traces
-//! into the same folder at the same time, as one `record` for each rank of a job. So of files whose names no trace of the run can
-//! have, nothing is asked, and of the others only what they begin with.
+//! Each trace contains the environment variables of its process, and among them the run's registry, which is unique to
+//! the run. Many runs may write traces to the same directory at the same time, for example one `record` per rank of a
+//! job. So files whose names do not match the output's pattern are ignored, and of the others, only the start is read.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -16,24 +16,25 @@ use omptrace_trace_format::{OpenError, Reader, first_metadata};
 
 use crate::record::recorded_traces::Session;
 
-/// The files in the folder of the output.
+/// The matching files in the directory of the output.
 #[derive(Debug, Default)]
 pub(crate) struct Unnoted {
-    /// Traces of the run.
+    /// The traces of the run.
     pub(crate) sessions: Vec<Session>,
-    /// Files of another user that came during the run, and that may be its traces.
+    /// New files of another user that may be traces of the run.
     pub(crate) unreadable: Vec<PathBuf>,
-    /// Where traces of the run may be that nobody could look at, and why. The first of all.
+    /// The first place where traces of the run may be that could not be searched, and the reason.
     pub(crate) unseen: Option<(PathBuf, io::Error)>,
 }
 
-/// Clocks of file systems may be behind ours, by more where [`behind`] shows it; files that are older than this are none of the run.
+/// Clocks of file systems may be behind ours by this much, or by more according to [`behind`]. Older files do not
+/// belong to the run.
 const MAX_SKEW: Duration = Duration::from_secs(60);
 
-/// The most files that are looked at: an output may lie where much else is written.
+/// Maximum number of files that are checked, because the directory may contain many others.
 const MAX_FILES: usize = 10_000;
 
-/// Looks for traces of the run with this registry, which began at `since`, where the output's `pattern` has them.
+/// Finds traces of the run with this registry, which started at `since`, where the output's `pattern` places them.
 pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: SystemTime) -> Unnoted {
     let pattern = Path::new(pattern);
     let noted_paths: BTreeSet<PathBuf> =
@@ -65,7 +66,7 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
     paths.dedup();
     let registry_name = registry.file_name().unwrap_or_default().to_string_lossy();
     for trace in paths {
-        // Whatever is odd about a file, the reader knows what to make of it.
+        // Files with anything unusual are left to the reader.
         let begin = first_metadata(&trace).ok().flatten().and_then(|json| String::from_utf8(json).ok());
         if begin.is_some_and(|json| !json.contains(&*registry_name)) {
             continue;
@@ -91,17 +92,17 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
 
 impl Unnoted {
     fn miss(&mut self, path: &Path, error: io::Error) {
-        // What is not there has no traces.
+        // A directory that does not exist contains no traces.
         if error.kind() != io::ErrorKind::NotFound {
             self.unseen.get_or_insert((path.to_owned(), error));
         }
     }
 }
 
-/// How far the clock that gives files their times is behind ours: it may be a server's, and ours one that is made up (faketime(1)).
+/// How far the clock for file times is behind ours: it may be a server's, and ours may be faked (faketime(1)).
 fn behind(folder: &Path) -> Option<Duration> {
     let now = SystemTime::now();
-    // Has no name, or loses it at once.
+    // The file has no name, or loses it immediately.
     let probe = tempfile::tempfile_in(folder).ok()?;
     let theirs = probe.metadata().ok()?.modified().ok()?;
     now.duration_since(theirs).ok()
@@ -112,7 +113,7 @@ fn is_of_run(reader: &Reader, registry: &Path) -> bool {
     noted_in.is_some_and(|folder| *folder == registry.to_string_lossy())
 }
 
-/// The folders that the pattern of one matches.
+/// The directories that match the pattern of a directory.
 fn folders(pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
@@ -138,7 +139,7 @@ fn folders(pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The pieces of a pattern between its placeholders: one more than there are placeholders.
+/// The pieces of a pattern between its placeholders; one more than there are placeholders.
 fn literals(pattern: &OsStr) -> Vec<Vec<u8>> {
     let mut pieces = vec![Vec::new()];
     let mut bytes = pattern.as_bytes().iter();
@@ -158,8 +159,8 @@ fn literals(pattern: &OsStr) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// Whether the name may come of the pattern: it has the pieces, one behind the other. A name that was taken has a number before
-/// its extension.
+/// Whether the name may result from the pattern: it contains the pieces in order. If a name was taken, the tracer
+/// inserts a number before the extension.
 fn may_be(name: &OsStr, pattern: &OsStr) -> bool {
     let pieces = literals(pattern);
     let mut rest = name.as_bytes();

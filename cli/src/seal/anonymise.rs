@@ -1,13 +1,13 @@
-//! Copies of traces that can be handed on: `omptrace convert --anonymise`.
+//! Copies of traces that can be passed on: `omptrace convert --anonymise`.
 //!
-//! | what | in the copy |
+//! | data | in the copy |
 //! | --- | --- |
-//! | host names, boot ids | `host1`, `boot1`, in the order in which they come |
-//! | directories, but for the system's | `/dir1`; names of files stay |
+//! | host names, boot ids | `host1`, `boot1`, in the order of occurrence |
+//! | directories other than the system's | `/dir1`; file names are kept |
 //! | arguments of the program | none |
 //! | images of devices, events and keys of newer tracers | none |
 //!
-//! Names of functions, files, threads and OpenMP variables stay, since they are what an analysis is about.
+//! Names of functions, files, threads and OpenMP variables are kept, because the analysis is about them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use omptrace_trace_format::field::Text;
 use omptrace_trace_format::{Event, Fate, Reader};
 use serde_json::{Map, Value};
 
-/// Directories of the system, which are the same everywhere.
+/// System directories, which are the same on all machines.
 const OF_SYSTEM: [&str; 10] = [
     "/usr/lib",
     "/usr/bin",
@@ -30,7 +30,7 @@ const OF_SYSTEM: [&str; 10] = [
     "/dev",
 ];
 
-/// Gives hosts and directories other names, the same in all copies.
+/// Renames hosts and directories, in the same way in all copies.
 #[derive(Debug, Default)]
 pub(crate) struct Anonymiser {
     hosts: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub(crate) struct Anonymiser {
     directories: BTreeMap<String, String>,
 }
 
-/// The new name of `old`: the kind and a number.
+/// The new name of `old`: its kind, followed by a number.
 fn renamed(names: &mut BTreeMap<String, String>, kind: &str, old: &str) -> String {
     let number = names.len() + 1;
     names.entry(old.to_owned()).or_insert_with(|| format!("{kind}{number}")).clone()
@@ -47,7 +47,7 @@ fn renamed(names: &mut BTreeMap<String, String>, kind: &str, old: &str) -> Strin
 fn is_of_system(directory: &str) -> bool {
     OF_SYSTEM.iter().any(|system| {
         let rest = directory.strip_prefix(system);
-        // `/usr/lib64`, and not `/library`.
+        // Matches `/usr/lib64`, but not `/library`.
         rest.is_some_and(|rest| {
             rest.trim_start_matches(|c: char| c.is_ascii_digit()).is_empty() || rest.starts_with('/')
         })
@@ -55,7 +55,7 @@ fn is_of_system(directory: &str) -> bool {
 }
 
 impl Anonymiser {
-    /// The metadata of the copy, with the names of the code in it: later they cannot be looked up.
+    /// The metadata of the copy, including symbol names, because they cannot be looked up later.
     pub(crate) fn metadata(&mut self, reader: &Reader, options: &symbols::Options) -> Map<String, Value> {
         let mut object = reader.metadata_object();
         object.insert(symbols::KEY.to_owned(), Table::renewed(reader, options).to_json());
@@ -65,7 +65,7 @@ impl Anonymiser {
         if let Some(host) = reader.metadata().machine.as_ref().map(|machine| &machine.host) {
             self.host(host);
         }
-        // Whole paths first: texts are searched for their directories.
+        // Processes complete paths first, because other texts are then searched for their directories.
         let mut paths = |key: &str, text: &str| self.of_key(key, text);
         object.iter_mut().for_each(|(key, value)| change(key, value, &mut paths));
         let mut texts = |key: &str, text: &str| (Kind::of(key) == Kind::Text).then(|| self.text(text));
@@ -73,7 +73,7 @@ impl Anonymiser {
         object
     }
 
-    /// Changes an event.
+    /// Anonymises an event.
     pub(crate) fn event(&mut self, event: &mut Event<'static>) -> Fate {
         let text = |text: &mut Text<'static>, new: &mut dyn FnMut(&str) -> String| {
             if text.0.is_some() {
@@ -93,7 +93,7 @@ impl Anonymiser {
         }
     }
 
-    /// The new value of a key that is not a text with other words around it.
+    /// The new value of a key whose value is not free text.
     fn of_key(&mut self, key: &str, text: &str) -> Option<String> {
         match Kind::of(key) {
             Kind::Host => Some(self.host(text)),
@@ -121,7 +121,7 @@ impl Anonymiser {
         }
     }
 
-    /// A path with another directory.
+    /// The path with its directory renamed.
     fn path(&mut self, path: &str) -> String {
         match path.rsplit_once('/') {
             None | Some(("", _)) => path.to_owned(),
@@ -129,11 +129,11 @@ impl Anonymiser {
         }
     }
 
-    /// A text with other directories and hosts in it.
+    /// The text with directories and hosts renamed.
     fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
-        // The longest first: one may lie in the other. They may have blanks.
-        // A relative one may be a word, or a part of one.
+        // The longest directories first, because one may contain another. They may contain blanks. Relative ones are
+        // skipped, because they may be words or parts of words.
         let known = self.directories.iter().filter(|(old, _)| old.starts_with('/'));
         let mut known: Vec<(String, String)> = known.map(|(old, new)| (old.clone(), new.clone())).collect();
         known.sort_by_key(|(old, _)| std::cmp::Reverse(old.len()));
@@ -161,16 +161,16 @@ impl Anonymiser {
     }
 }
 
-/// What the value of a key is.
+/// The kind of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Host,
     Boot,
     Directory,
     Path,
-    /// Of a function or a file.
+    /// The name of a function or file.
     Name,
-    /// Words, which may have hosts and paths in them.
+    /// Free text, which may contain hosts and paths.
     Text,
 }
 
@@ -180,7 +180,7 @@ impl Kind {
             "host" => Kind::Host,
             "boot" => Kind::Boot,
             "directory" => Kind::Directory,
-            // Of a command line, the program alone is left.
+            // Of a command line, only the program is kept.
             "executable" | "path" | "command_line" => Kind::Path,
             "strings" => Kind::Name,
             _ => Kind::Text,
@@ -188,12 +188,13 @@ impl Kind {
     }
 }
 
-/// Whether a name is a file's: functions have no slash, but for C++'s operator and some arguments of templates.
+/// Whether a name is that of a file: function names contain no slash, except for C++'s operator and some template
+/// arguments.
 fn is_file(name: &str) -> bool {
     name.contains('/') && !name.contains(['(', '<']) && !name.contains("operator")
 }
 
-/// Lets `new` change each text in `value`, the value of `key`.
+/// Replaces each text in `value`, the value of `key`, by the result of `new`.
 fn change(key: &str, value: &mut Value, new: &mut dyn FnMut(&str, &str) -> Option<String>) {
     match value {
         Value::String(text) => {
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(names.path("a.c"), "a.c");
         let text = "cannot open \"/home/anne/my work/lib/fft.c\" on node17: /scratch/bob/x=/home/anne/my work/a, ../bob/y";
         assert_eq!(names.text(text), "cannot open \"/dir2/fft.c\" on host1: /dir5/x=/dir1/a, /dir6/y");
-        // What was renamed stays.
+        // Renamed parts are not renamed again.
         assert_eq!(names.text("/dir2/fft.c node170 1/2"), "/dir2/fft.c node170 1/2");
         assert_eq!(names.text("the srcs in src"), "the srcs in src");
     }
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(value, expected);
     }
 
-    /// A new row with a text must be thought of here.
+    /// Each new row with a text must be considered here.
     #[test]
     fn each_text_of_the_event_table_is_known() {
         let mut texts = Vec::new();

@@ -1,5 +1,5 @@
-//! Completes traces: takes spools in, adds names of code (sealing), analyses them for summaries (summaries). Copies them without what
-//! identifies people and machines (anonymise).
+//! Completes traces: adds the events from spools and symbol names (sealing), and analyses traces for their summaries
+//! (summaries). Creates copies without identifying data (anonymise).
 
 pub(crate) mod anonymise;
 pub(crate) mod sealing;

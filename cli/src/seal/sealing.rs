@@ -1,4 +1,4 @@
-//! Completes traces, several at a time: spools taken in, chunks packed, index added.
+//! Completes traces, several at a time: adds the events from spools, packs chunks, adds an index.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,11 +22,11 @@ use crate::system::fd_limit::Limit;
 pub(crate) struct Job {
     /// The trace.
     pub(crate) trace: PathBuf,
-    /// Keys of the metadata, laid over those of the tracer.
+    /// Metadata keys, which override the tracer's.
     pub(crate) additions: Value,
-    /// Where to look for the names of code, which are added too; `None` where they are not looked up.
+    /// Where to look up symbol names, which are also added; `None` if they are not looked up.
     pub(crate) symbols: Option<symbols::Options>,
-    /// The action where it cannot be seen whether the trace's process has ended.
+    /// What to do if it is unknown whether the trace's process has ended.
     pub(crate) in_doubt: InDoubt,
 }
 
@@ -35,15 +35,15 @@ pub(crate) struct Job {
 pub(crate) struct Done {
     /// The trace.
     pub(crate) trace: PathBuf,
-    /// The content of the trace now, or the reason why it is as it was.
+    /// The contents of the trace, or the reason why it is unchanged.
     pub(crate) result: Result<Sealed, String>,
-    /// The modules whose names were looked for in vain, and why.
+    /// The modules whose names were not found, with the reasons.
     pub(crate) nameless: Vec<(String, symbols::Problem)>,
     /// The modules with constructs that were compiled without debug information.
     pub(crate) without_lines: Vec<String>,
 }
 
-/// Descriptors that completing a trace takes, with those of what its names are looked up in.
+/// Number of descriptors that are needed to complete a trace, including the files with symbol names.
 const DESCRIPTORS: usize = 16;
 
 /// Completes all traces; the results are in the order of the jobs.
@@ -62,7 +62,7 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     done
 }
 
-/// Completes a trace, and shows no progress.
+/// Completes a trace without showing progress.
 pub(crate) fn seal_quietly(job: Job) -> Result<Sealed, String> {
     seal_one(&job, &mut MissingNames::default(), &ProgressBar::hidden())
 }
@@ -97,7 +97,7 @@ fn seal_one(job: &Job, names: &mut MissingNames, bar: &ProgressBar) -> Result<Se
         error @ (SealError::Busy | SealError::Changed) => {
             format!("{error}; afterwards, try again: omptrace recover {}", typed(&job.trace))
         }
-        // It is unharmed, with its spool: a full disk, mostly.
+        // The trace and its spool are unharmed; the reason is usually a full disk.
         error @ SealError::Io(_) => {
             format!("{error}; when there is enough space: omptrace recover {}", typed(&job.trace))
         }
@@ -105,9 +105,9 @@ fn seal_one(job: &Job, names: &mut MissingNames, bar: &ProgressBar) -> Result<Se
     })
 }
 
-/// Says what traces hold: one line for each, a line for all where there are several.
+/// Reports the contents of traces: a line per trace, and if there are several, a line for all.
 pub(crate) fn report(done: &[Done]) {
-    /// Of the ranks of a large job, the first ones show what there is to see.
+    /// In a large job, the first ranks are representative.
     const MAX_LINES: usize = 12;
 
     let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
@@ -136,7 +136,7 @@ pub(crate) fn report(done: &[Done]) {
     }
 }
 
-/// What traces hold together, as `22 kB, 3,664 events, none lost`; whether that is all there was.
+/// The combined contents of traces, such as `22 kB, 3,664 events, none lost`; and whether nothing is missing.
 pub(crate) fn held(done: &[Done]) -> (String, bool) {
     let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
     let of_all: Vec<&Sealed> = sealed().map(|(_, sealed)| sealed).collect();
@@ -150,7 +150,7 @@ pub(crate) fn held(done: &[Done]) -> (String, bool) {
     (words, lost(&of_all) == NONE_LOST)
 }
 
-/// Says what was found wrong with traces, and which could not be completed.
+/// Reports problems of traces, and traces that could not be completed.
 pub(crate) fn report_problems(done: &[Done]) {
     let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
     for (trace, sealed) in sealed() {
@@ -170,21 +170,21 @@ pub(crate) fn report_problems(done: &[Done]) {
     }
 }
 
-/// Whether a trace is of GCC's runtime.
+/// Whether a trace comes from GCC's runtime.
 pub(crate) fn is_of_libgomp(done: &Done) -> bool {
     let reader = done.result.as_ref().ok().and_then(|_| Reader::open(&done.trace).ok());
     let runtime = reader.and_then(|reader| reader.metadata().runtime.clone());
     runtime.is_some_and(|runtime| runtime.version.contains("libgomp"))
 }
 
-/// The size of the file, which may have got a summary since.
+/// The size of the file, to which a summary may have been added since.
 fn bytes_of(trace: &Path, sealed: &Sealed) -> u64 {
     fs::metadata(trace).map_or(sealed.bytes, |file| file.len())
 }
 
 /// Reports modules whose functions have no names, each once for all traces.
 pub(crate) fn report_nameless(done: &[Done]) {
-    /// Of many, the first ones show what there is to see.
+    /// If there are many, the first ones are representative.
     const MAX_LINES: usize = 5;
 
     let nameless = done.iter().flat_map(|done| &done.nameless);
@@ -195,10 +195,10 @@ pub(crate) fn report_nameless(done: &[Done]) {
     }
 }
 
-/// Reports callbacks that the tracer took back to keep a program unharmed, and selections with one end of a pair, each once for
-/// all traces.
+/// Reports callbacks that the tracer withheld to protect a program, and selections with only one end of a pair, each
+/// once for all traces.
 pub(crate) fn report_withheld(done: &[Done]) {
-    /// Of the ranks of a large job, the first ones show what there is to see.
+    /// In a large job, the first ranks are representative.
     const MAX_TRACES: usize = 12;
 
     let sealed = done.iter().filter(|done| done.result.is_ok());
@@ -216,7 +216,7 @@ pub(crate) fn report_withheld(done: &[Done]) {
     }
 }
 
-/// How many samples there are, if there are any.
+/// Number of samples, if there are any.
 fn samples(sealed: &[&Sealed]) -> String {
     match sealed.iter().map(|sealed| sealed.samples).sum() {
         0 => String::new(),
@@ -224,7 +224,7 @@ fn samples(sealed: &[&Sealed]) -> String {
     }
 }
 
-/// What is said of traces that hold all events.
+/// Printed for traces that contain all events.
 const NONE_LOST: &str = "none lost";
 
 fn lost(sealed: &[&Sealed]) -> String {
@@ -240,9 +240,9 @@ fn lost(sealed: &[&Sealed]) -> String {
     }
 }
 
-/// Says what was wrong with a trace; true where there is anything.
+/// Reports the problems of a trace; returns whether there are any.
 pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
-    /// `info` lists all.
+    /// `info` lists all of them.
     const MAX_LINES: usize = 5;
 
     let damage = sealed.diagnostics.iter();

@@ -1,4 +1,4 @@
-//! Summaries for traces that are complete: what `stats` finds, kept in them.
+//! Adds summaries, which contain the results of `stats`, to completed traces.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,35 +25,37 @@ pub(crate) struct SummaryOptions {
     pub(crate) no_summary: bool,
 }
 
-/// What came of it.
+/// The result of adding summaries.
 #[derive(Debug, Default)]
 pub(crate) struct Added {
-    /// The numbers of a single trace.
+    /// The statistics of a single trace.
     pub(crate) stats: Option<Stats>,
-    /// The time was up before all traces were analysed.
+    /// The time ran out before all traces were analysed.
     pub(crate) is_late: bool,
-    /// What is known of a single trace then.
+    /// If so, the statistics of a part of a single trace.
     pub(crate) beginning: Option<Box<Beginning>>,
 }
 
-/// The numbers of the first part of a trace.
+/// The statistics of the first part of a trace.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) stats: Stats,
-    /// The part of the events that it has.
+    /// The share of the trace's events in this part.
     pub(crate) share: f64,
 }
 
-/// Bytes of events that are analysed in about 0.3 seconds, without a replay.
+/// Bytes of events that can be analysed in about 0.3 seconds, without a replay.
 const FIRST_BYTES: u64 = 8 << 20;
-/// How much longer the whole takes than one pass over it, at most.
+/// Maximum ratio of the time for the complete analysis to the time for one pass.
 const WHOLE_PER_PASS: f64 = 2.5;
-/// The part of the time left that a larger part's analysis may take: its speed was measured with less.
+/// Share of the remaining time that analysing a larger part may take, because its speed is estimated from a smaller
+/// part.
 const SAFE: f64 = 0.7;
-/// How often it is asked whether the user still waits.
+/// Time between checks whether the user is still waiting.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How long `record` waits for summaries of a program that ran for `ran`: two seconds and a tenth of that, a minute at most.
+/// How long `record` waits for summaries of a program that ran for `ran`: two seconds plus a tenth of that, but at most
+/// a minute.
 pub(crate) fn patience(ran: Duration) -> Duration {
     let most = Duration::from_secs(60);
     (Duration::from_secs(2) + ran / 10).min(most)
@@ -65,8 +67,8 @@ pub(crate) fn completed(done: &[Done]) -> Vec<PathBuf> {
     sealed.map(|done| done.trace.clone()).collect()
 }
 
-/// Puts a summary into each trace that has none, until the time is up. Those that got none are reported where that is
-/// asked for, but for those that cannot have one.
+/// Adds a summary to each trace without one, until the time runs out. If requested, reports traces that did not get
+/// one, except for traces that cannot have one.
 pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: bool) -> Added {
     let until = patience.map(|patience| Instant::now() + patience);
     let lacking: Vec<PathBuf> =
@@ -77,11 +79,11 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
     let analysis = move || {
         in_parallel(lacking, |trace| {
             let analysed = analyse(&trace, alone);
-            // Nobody may wait for it any more.
+            // The receiver may have stopped waiting.
             let _unheard = sender.send((trace, analysed));
         });
     };
-    // Without another thread nothing would bound the time.
+    // Without a separate thread, the time would be unlimited.
     if thread::Builder::new().spawn(analysis).is_err() {
         return Added::default();
     }
@@ -105,7 +107,7 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
             Err(why) => note_lack(&trace, why, is_talkative, &mut too_large),
         }
     }
-    // Who is not waited for is told of by `record`, with the command that does.
+    // If the time is limited, `record` reports the rest, with the command to continue.
     let unfinished = if patience.is_some() { 0 } else { missing };
     if is_talkative {
         report(unfinished, traces, &too_large);
@@ -113,14 +115,14 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
     Added { stats, is_late: missing > 0, beginning: None }
 }
 
-/// What is found of a single trace.
+/// A result of analysing a single trace.
 enum Found {
     Part(Box<Beginning>),
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
-/// Like [`add`], of a trace that nobody waits for longer than `patience`, if there is one: then the answer is that of the first part
-/// of it. Who presses Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
+/// Like [`add`], for a single trace. After `patience`, if given, or when the user presses Ctrl-C, returns the
+/// statistics of its first part instead. The summary is stored in the trace only if `is_kept`.
 pub(crate) fn add_in_time(
     trace: &Path,
     patience: Option<Duration>,
@@ -133,15 +135,15 @@ pub(crate) fn add_in_time(
     };
     let (sender, receiver) = mpsc::channel();
     let analysed = Arc::clone(&reader);
-    // Who is told nothing needs no part.
+    // If nothing is printed, no partial result is needed.
     let first = if is_talkative { FIRST_BYTES } else { u64::MAX };
-    // Nobody may wait for it any more.
+    // The receiver may have stopped waiting.
     let analysis = move || analyse_in_time(&analysed, first, until, |found| drop(sender.send(found)));
-    // Without another thread nothing would bound the time.
+    // Without a separate thread, the time would be unlimited.
     if thread::Builder::new().spawn(analysis).is_err() {
         return Added::default();
     }
-    // Where that cannot be noted, the signal ends this program, as ever.
+    // If the handler cannot be installed, the signal ends this program as usual.
     let _interrupts = signals::note_interrupts();
     let bytes = reader.summary().event_bytes;
     let bar = match bytes > first {
@@ -183,19 +185,19 @@ pub(crate) fn add_in_time(
     added
 }
 
-/// Says why a trace has no summary, unless that is as it should be; those that are too large are said together.
+/// Reports why a trace has no summary, unless that is expected. Traces that are too large are reported together.
 fn note_lack(trace: &Path, why: NoSummary, is_talkative: bool, too_large: &mut Vec<PathBuf>) {
     match why {
         NoSummary::Write(WriteError::TooLarge) => too_large.push(trace.to_owned()),
-        // Who asks for names later reads events.
+        // If names are looked up later, events are read then.
         NoSummary::NamesLookedUpLater | NoSummary::Running => {}
         _ if !is_talkative => {}
         why => message::note(&format!("{}: no summary: {why}", message::near(trace).display())),
     }
 }
 
-/// Analyses all of a trace, if that takes no longer than until `until`. Of a trace with more than `first` bytes of events, the part
-/// that has so many comes before.
+/// Analyses the whole trace, if this is possible before `until`. If the trace has more than `first` bytes of events,
+/// first analyses a part of this size.
 fn analyse_in_time(reader: &Reader, first: u64, until: Option<Instant>, mut give: impl FnMut(Found)) {
     let all = reader.summary().event_bytes;
     let begun = Instant::now();
@@ -221,7 +223,7 @@ fn analyse_in_time(reader: &Reader, first: u64, until: Option<Instant>, mut give
     give(Found::Whole(Box::new(NewSummary::of(reader, true))));
 }
 
-/// The summary of a trace that can be read.
+/// The summary of a trace, if the trace is readable.
 fn analyse(trace: &Path, alone: bool) -> Option<(Reader, Result<NewSummary, NoSummary>)> {
     let reader = Reader::open(trace).ok()?;
     let summary = NewSummary::of(&reader, alone);
@@ -252,7 +254,7 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
 mod tests {
     use super::*;
 
-    /// The parts that are given of a recorded trace, and whether the whole is.
+    /// The shares of a recorded trace for which results are returned, and whether the whole is among them.
     fn found(patience: Option<Duration>) -> (Vec<f64>, bool) {
         let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../viewer-export/tests/devices/amd_async.omptrace");
         let reader = Reader::open(trace.as_ref()).expect("a trace");

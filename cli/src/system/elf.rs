@@ -1,4 +1,4 @@
-//! An ELF file's headers, as far as the loader and OpenMP are concerned.
+//! Reads ELF headers, as far as they concern the loader and OpenMP.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,28 +16,28 @@ use crate::system::processor;
 /// A program or a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Elf {
-    /// For another machine than this program: its name.
+    /// For another machine, with this name.
     Foreign(&'static str),
-    /// For this one.
+    /// For this machine.
     Native(Native),
 }
 
 /// A program or a library for this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Native {
-    /// `PT_INTERP`: the loader that it names. Of programs, only a static one names none.
+    /// `PT_INTERP`: the loader. Only static programs have none.
     pub(crate) loader: Option<String>,
-    /// `DT_NEEDED`: the libraries that it names.
+    /// `DT_NEEDED`: the needed libraries.
     pub(crate) needed: Vec<String>,
     /// `DT_RPATH`: searched before LD_LIBRARY_PATH.
     pub(crate) rpath: Vec<String>,
-    /// `DT_RUNPATH`: searched after it; takes DT_RPATH out of force.
+    /// `DT_RUNPATH`: searched after it; if present, DT_RPATH is ignored.
     pub(crate) runpath: Vec<String>,
-    /// `PT_TLS`: the most that its thread-local storage takes, with what its alignment may cost.
+    /// `PT_TLS`: the maximum size of its thread-local storage, including alignment.
     pub(crate) thread_local_bytes: u64,
 }
 
-/// Reads a file's headers and dynamic section; `None` where it is no ELF file.
+/// Reads a file's headers and dynamic section; `None` if it is not an ELF file.
 ///
 /// # Errors
 /// The file cannot be read, or is damaged.
@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Elf>> {
     Ok(Some(Elf::Native(native)))
 }
 
-/// Whether the file defines one of these symbols, as far as it was not stripped of them.
+/// Whether the file defines one of these symbols, unless they were stripped.
 pub(crate) fn defines(path: &Path, names: &[&str]) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
@@ -73,7 +73,7 @@ pub(crate) fn defines(path: &Path, names: &[&str]) -> bool {
     [elf::SHT_DYNSYM, elf::SHT_SYMTAB].into_iter().any(|kind| defined_in(kind).unwrap_or(false))
 }
 
-/// A table of symbols. Their names are read at once: a library has thousands of them.
+/// A table of symbols. All names are read at once, because a library has thousands of symbols.
 struct Symbols<'c> {
     endian: Endianness,
     sections: SectionTable<'c, FileHeader64<Endianness>, &'c ReadCache<File>>,
@@ -88,7 +88,7 @@ impl<'c> Symbols<'c> {
         let sections = header.sections(endian, data)?;
         let table = sections.symbols(endian, data, kind)?;
         let names: &[u8] = match table.string_section() {
-            // There is no such table.
+            // The table does not exist.
             SectionIndex(0) => &[],
             section => sections.section(section)?.data(endian, data)?,
         };
@@ -96,16 +96,16 @@ impl<'c> Symbols<'c> {
     }
 }
 
-/// A dynamic symbol, with the version that the object gave it.
+/// A dynamic symbol and its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DynamicSymbol {
     /// Its name.
     pub(crate) name: String,
-    /// The object defines it; else it refers to another object's.
+    /// The object defines the symbol; otherwise, it refers to another object's.
     pub(crate) is_defined: bool,
     /// The name of its version, if it has one.
     version: Option<String>,
-    /// Only a reference that names its version may find it: `name@version`, and not `name@@version`.
+    /// Only references to this version are bound to it: `name@version` instead of `name@@version`.
     is_hidden: bool,
 }
 
@@ -120,7 +120,7 @@ impl DynamicSymbol {
     }
 }
 
-/// The dynamic symbols whose names pass; none where the file cannot be read.
+/// The dynamic symbols whose names pass; empty if the file cannot be read.
 pub(crate) fn dynamic_symbols(path: &Path, passes: impl Fn(&str) -> bool) -> Vec<DynamicSymbol> {
     let Ok(file) = File::open(path) else {
         return Vec::new();
@@ -166,8 +166,8 @@ pub(crate) fn contains(path: &Path, text: &[u8]) -> bool {
         .any(|data| data.windows(text.len()).any(|window| window == text))
 }
 
-/// The machine in the first bytes of an ELF file, where it is not this one. Bytes 18 and 19 are `e_machine`; on the
-/// machines that this program is built for, their order is the file's.
+/// The machine in the first bytes of an ELF file, if it is not this one. Bytes 18 and 19 are `e_machine`; on the
+/// supported machines, their order is that of the file.
 fn foreign(start: &[u8; 20]) -> Option<&'static str> {
     let bits64 = start[4] == elf::ELFCLASS64.0;
     let machine = elf::Machine(u16::from_ne_bytes([start[18], start[19]]));

@@ -1,4 +1,4 @@
-//! Facts about a program that can be known without running it: its kind of file, and the OpenMP runtime that it needs.
+//! Facts about a program that are known without running it: the kind of its file, and the OpenMP runtime that it needs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -16,11 +16,11 @@ use crate::system::openmp_runtime::{self, ToolsInterface};
 /// A program's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// Where it is.
+    /// The path of the file.
     pub(crate) path: PathBuf,
     /// Its kind.
     pub(crate) kind: Kind,
-    /// True where it runs with the privileges of another user or group: the loader then ignores `LD_PRELOAD`, and
+    /// Whether it runs with the privileges of another user or group, so that the loader ignores `LD_PRELOAD` and
     /// libraries distrust the environment.
     pub(crate) privileged: bool,
 }
@@ -28,47 +28,47 @@ pub(crate) struct Program {
 /// The kind of file that a program is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// For a machine other than this.
+    /// A program for another machine.
     Foreign(&'static str),
-    /// Text with the name of its interpreter in the first line (`sh` where that is missing).
+    /// A script, with the name of its interpreter in the first line (`sh` if missing).
     Script {
-        /// The interpreter's name, without folder.
+        /// The interpreter's name, without directory.
         interpreter: String,
     },
-    /// For the loader of musl, another C library: it takes no library that was made for glibc.
+    /// A program for the loader of musl, another C library, which cannot load libraries made for glibc.
     Musl,
-    /// Without a loader.
+    /// A program without a loader.
     Static {
         /// Whether an OpenMP runtime is part of it.
         openmp: bool,
     },
-    /// With a loader, or loaded by one.
+    /// A program with a loader, or a library.
     Dynamic {
-        /// The OpenMP runtimes among all libraries that it needs.
+        /// The OpenMP runtimes among all needed libraries.
         runtimes: Vec<RuntimeNeeded>,
         /// Whether an OpenMP runtime is part of the program's own file.
         openmp_inside: bool,
-        /// Whether it, or a library that it needs, has a tools interface for tools that are there from its start.
+        /// Whether it or a needed library contains a tools interface whose tools must be present from the start.
         needs_preloaded_tool: bool,
     },
-    /// Cannot be read: the reason.
+    /// The file cannot be read, for this reason.
     Unreadable(String),
 }
 
 /// An OpenMP runtime that a program needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuntimeNeeded {
-    /// Which.
+    /// The runtime.
     pub(crate) runtime: &'static Runtime,
     /// The name under which it is needed.
     pub(crate) name: String,
-    /// Where the loader finds it; `None` where it does not.
+    /// The path where the loader finds it; `None` if it does not.
     pub(crate) path: Option<PathBuf>,
 }
 
 impl Program {
-    /// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
-    /// and `srun lmp`, where the first does not use OpenMP itself.
+    /// The program to start, followed by those that are visible among its arguments: `mpirun -n 4 ./app`,
+    /// `numactl python x.py`, and `srun lmp`, if the first program does not use OpenMP itself.
     pub(crate) fn of_command(command: &[OsString], loader: &Loader) -> Vec<Program> {
         let (first, others) = command.split_first().expect("clap requires a program");
         let mut programs: Vec<Program> = Program::find(first, loader).into_iter().collect();
@@ -79,7 +79,7 @@ impl Program {
             if !names_one && !may_launch {
                 continue;
             }
-            // A word without a folder may name a program by chance: `./run.sh test`.
+            // A word without a directory may be the name of a program by chance: `./run.sh test`.
             let found = Program::find(word, loader);
             let may_matter = |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
             programs.extend(found.filter(|program| names_one || may_matter(program)));
@@ -87,24 +87,24 @@ impl Program {
         programs
     }
 
-    /// Examines the program that `word` names, as `execvp` would find it; `None` where it would not.
+    /// Examines the program that `execvp` would find for `word`; `None` if it would find none.
     pub(crate) fn find(word: &OsStr, loader: &Loader) -> Option<Program> {
         let path = resolve(word)?;
         let kind = kind(&path, loader).unwrap_or_else(|error| Kind::Unreadable(error.to_string()));
         Some(Program { privileged: is_privileged(&path), path, kind })
     }
 
-    /// Whether GCC's runtime is among what it needs.
+    /// Whether the program needs GCC's runtime.
     pub(crate) fn needs_libgomp(&self) -> bool {
         self.runtimes().iter().any(|needed| needed.runtime.vendor == Vendor::Gnu)
     }
 
-    /// Whether it can only be traced by a tool that is in it from its start.
+    /// Whether the program can only be traced by a tool that is present from its start.
     pub(crate) fn needs_preloaded_tool(&self) -> bool {
         matches!(self.kind, Kind::Dynamic { needs_preloaded_tool: true, .. })
     }
 
-    /// Whether it needs an OpenMP runtime, or has one in its own file.
+    /// Whether the program needs an OpenMP runtime, or contains one.
     pub(crate) fn has_openmp(&self) -> bool {
         match &self.kind {
             Kind::Dynamic { runtimes, openmp_inside, needs_preloaded_tool } => {
@@ -123,8 +123,9 @@ impl Program {
         }
     }
 
-    /// Whether it is Python, R or Octave, or a script for one: which libraries its packages will load cannot be known. A
-    /// version manager's `python3` is a script for another interpreter, as R is, so the name counts too.
+    /// Whether the program is Python, R or Octave, or a script for one of them, so that the libraries of its packages
+    /// are unknown. The name counts as well, because R, and a version manager's `python3`, are scripts for another
+    /// interpreter.
     pub(crate) fn runs_packages(&self) -> bool {
         match &self.kind {
             Kind::Script { interpreter } if has_packages(interpreter) => true,
@@ -133,7 +134,7 @@ impl Program {
     }
 }
 
-/// Whether a program of this name is an interpreter that numerical work is done in.
+/// Whether an interpreter with this name is used for numerical work.
 fn has_packages(name: &str) -> bool {
     let is_python = ["python", "pypy"].iter().any(|start| name.starts_with(start));
     is_python || ["R", "Rscript", "octave"].contains(&name)
@@ -161,7 +162,7 @@ fn is_privileged(path: &Path) -> bool {
     const SET_USER_ID: u32 = 0o4000;
     const SET_GROUP_ID: u32 = 0o2000;
 
-    // The owner of our own entry is our effective user.
+    // The owner of our own entry in `/proc` is our effective user.
     let (Ok(program), Ok(own)) = (fs::metadata(path), fs::metadata("/proc/self")) else {
         return false;
     };
@@ -173,7 +174,8 @@ fn kind(path: &Path, loader: &Loader) -> io::Result<Kind> {
     match elf::read(path)? {
         None => script(path),
         Some(Elf::Foreign(machine)) => Ok(Kind::Foreign(machine)),
-        // A library names no loader either: among the arguments it is a plugin, and what it needs will be needed.
+        // A library does not name a loader either. Among the arguments, it is a plug-in, whose libraries will be
+        // needed.
         Some(Elf::Native(elf)) if elf.loader.is_none() && elf.needed.is_empty() => {
             Ok(Kind::Static { openmp: openmp_runtime::is_linked_statically(path) })
         }
@@ -182,7 +184,7 @@ fn kind(path: &Path, loader: &Loader) -> io::Result<Kind> {
     }
 }
 
-/// Whether the program is for musl's loader, `/lib/ld-musl-x86_64.so.1`.
+/// Whether the program uses musl's loader, `/lib/ld-musl-x86_64.so.1`.
 fn is_of_musl(elf: &Native) -> bool {
     let loader = elf.loader.as_deref().map(Path::new);
     loader.is_some_and(|loader| name_of(loader).starts_with("ld-musl-"))
@@ -204,7 +206,7 @@ fn dynamic(path: &Path, needed: Vec<Needed>) -> Kind {
     }
 }
 
-/// The first line's interpreter: `#!/usr/bin/python3 -u`, or `#!/usr/bin/env python3`.
+/// The interpreter in the first line: `#!/usr/bin/python3 -u`, or `#!/usr/bin/env python3`.
 fn script(path: &Path) -> io::Result<Kind> {
     // The kernel reads no more of the line.
     const MAX_LINE: u64 = 256;

@@ -1,6 +1,6 @@
-//! How many files may be open at once.
+//! The limit of open files.
 //!
-//! All unsafe code of asking for more is here.
+//! This file contains all unsafe code for raising the limit.
 
 use std::mem::MaybeUninit;
 use std::num::NonZero;
@@ -8,24 +8,24 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 
-/// The descriptors that a process may have, as it was started with.
+/// The initial limit of open files of a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit(libc::rlimit);
 
 impl Limit {
-    /// How many this process may have by now, or about that many.
+    /// The current limit of this process, at least approximately.
     pub(crate) fn now() -> Option<u64> {
         limit().map(|limit| limit.rlim_cur)
     }
 
-    /// Whether as many threads as there are processors may have this many each.
+    /// Whether the limit allows `each` descriptors for as many threads as there are CPUs.
     pub(crate) fn is_enough_for(each: usize) -> bool {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let wanted = threads.saturating_mul(each) as u64;
         Limit::now().is_none_or(|limit| limit >= wanted)
     }
 
-    /// Gives the program that `command` starts the limit that this process had.
+    /// Restores the initial limit of this process in the program that `command` starts.
     pub(crate) fn pass_on(self, command: &mut Command) {
         let set = move || {
             set(&self.0);
@@ -36,9 +36,9 @@ impl Limit {
     }
 }
 
-/// Lets this process open as many files as it may ask for. Traces stay open while they are read, and a program of MPI leaves
-/// thousands. A limit that cannot be raised stays as it is. Programs that are run later inherit it, unless they get the one
-/// that was: it is returned where it was raised.
+/// Raises the limit of this process as far as allowed, because traces stay open while they are read, and MPI programs
+/// leave thousands. If it cannot be raised, it stays as it is. Returns the initial limit if it was raised, because
+/// programs that are started later would inherit the new one.
 pub(crate) fn allow_most() -> Option<Limit> {
     let before = limit()?;
     let most = libc::rlimit { rlim_cur: before.rlim_max, ..before };

@@ -1,11 +1,11 @@
-//! Files of folders.
+//! Files of directories.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The files of a folder whose name passes, in order of name. A folder that cannot be read has none.
+/// The files in a directory whose names pass, sorted by name; empty if the directory cannot be read.
 pub(crate) fn files_in(folder: &Path, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .into_iter()
@@ -18,7 +18,7 @@ pub(crate) fn files_in(folder: &Path, passes: impl Fn(&str) -> bool) -> Vec<Path
     files
 }
 
-/// The paths that exist, links followed, without those of a file that came before.
+/// The existing paths with links resolved, each file only once.
 pub(crate) fn each_file_once(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     paths

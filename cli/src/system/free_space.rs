@@ -1,4 +1,4 @@
-//! How much room a file system has.
+//! The free space of a file system.
 
 use std::ffi::CString;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Bytes that this user can still write below `folder`.
 ///
 /// # Errors
-/// The folder is not there, or its file system does not say.
+/// The directory does not exist, or its file system does not report free space.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let path = CString::new(folder.as_os_str().as_bytes())?;
     let mut room = MaybeUninit::<libc::statvfs>::zeroed();

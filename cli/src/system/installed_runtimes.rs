@@ -1,4 +1,4 @@
-//! The OpenMP runtimes of this machine, and where they are.
+//! The OpenMP runtimes installed on this machine, and their paths.
 
 use std::env;
 use std::fs;
@@ -12,15 +12,15 @@ use crate::system::library_search::Loader;
 use crate::system::openmp_runtime::{can_stand_in_for_libgomp, may_stand_in};
 use crate::system::python_packages;
 
-/// Every OpenMP runtime found: where the loader looks, then where LLVM, AMD, Intel and NVIDIA install theirs, then beside this
-/// program.
+/// All OpenMP runtimes found in the loader's directories, then in the directories of LLVM, AMD, Intel and NVIDIA, then
+/// next to this program.
 pub(crate) fn all(loader: &Loader) -> Vec<PathBuf> {
     let mut found = libraries(loader, |name| Runtime::of_library(name).is_some());
     found.extend(python_packages::runtimes_of_this_program());
     each_file_once(found)
 }
 
-/// The libraries of this machine with such names, in the loader's folders and in those where vendors install runtimes.
+/// The libraries with such names in the loader's directories, and in those where vendors install runtimes.
 pub(crate) fn libraries(loader: &Loader, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut found = loader.libraries(&passes);
     for folder in vendor_folders() {
@@ -31,8 +31,8 @@ pub(crate) fn libraries(loader: &Loader, passes: impl Fn(&str) -> bool) -> Vec<P
     found
 }
 
-/// The runtime that programs for libgomp shall run on: the newest of LLVM, else what else there is. `None` where none
-/// is installed.
+/// The runtime on which programs for libgomp should run: the newest LLVM runtime, otherwise any other suitable one.
+/// `None` if none is installed.
 pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
     let installed = vendor_folders().into_iter().flat_map(|folder| files_in(&folder, may_stand_in));
     installed
@@ -42,13 +42,13 @@ pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
         .find(|path| can_stand_in_for_libgomp(path))
 }
 
-/// Folders of compilers that the loader does not know, the newest release of each first.
+/// Compilers' directories that the loader does not know, the newest release of each first.
 fn vendor_folders() -> Vec<PathBuf> {
     let folders = RUNTIMES.iter().flat_map(|runtime| runtime.folders);
     folders.flat_map(releases).collect()
 }
 
-/// The folders `ROOT/PREFIX*/INSIDE` that exist, highest number first.
+/// The existing directories `ROOT/PREFIX*/INSIDE`, highest number first.
 fn releases(folder: &InstallFolder) -> Vec<PathBuf> {
     let InstallFolder { prefix, inside, .. } = *folder;
     let root = folder.root.replace("%m", env::consts::ARCH);
@@ -61,7 +61,7 @@ fn releases(folder: &InstallFolder) -> Vec<PathBuf> {
     releases.into_iter().map(|release| release.join(inside)).filter(|folder| folder.is_dir()).collect()
 }
 
-/// The numbers in a folder's name, so that `llvm-9` comes before `llvm-14`.
+/// The numbers in a directory's name, so that `llvm-9` comes before `llvm-14`.
 fn numbers(path: &Path) -> Vec<u64> {
     path.file_name()
         .unwrap_or_default()

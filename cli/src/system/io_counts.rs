@@ -1,12 +1,12 @@
-//! For tests: how often the calling thread reads files.
+//! For tests: counts how often the calling thread reads files.
 
 use std::fs;
 
-/// The calls of the system by which `f` reads.
+/// Number of system calls by which `f` reads.
 pub(crate) fn reads_of(f: impl FnOnce()) -> u64 {
     let before = reads();
     f();
-    // The first look is one itself.
+    // Reading the count is a read itself.
     reads() - before - 1
 }
 

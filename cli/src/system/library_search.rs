@@ -1,7 +1,7 @@
-//! Where the dynamic loader finds the libraries of a program (`ld.so(8)`), found out without running it.
+//! Finds the libraries of a program as the dynamic loader does (`ld.so(8)`), without running the program.
 //!
-//! Some of the loader's rules are left out: `LD_PRELOAD`, the folders of hardware capabilities, and libraries that the
-//! program loads while it runs.
+//! Some of the loader's rules are left out: `LD_PRELOAD`, directories for hardware capabilities, and libraries that the
+//! program loads at run time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,27 +16,27 @@ use crate::system::processor;
 pub(crate) struct Needed {
     /// Its name in `DT_NEEDED`.
     pub(crate) name: String,
-    /// Where the loader finds it; `None` where it does not.
+    /// The path where the loader finds it; `None` if it does not.
     pub(crate) path: Option<PathBuf>,
 }
 
-/// The folders and the cache that the loader searches.
+/// The directories and the cache that the loader searches.
 #[derive(Debug)]
 pub(crate) struct Loader {
     /// `LD_LIBRARY_PATH`.
     variable: Vec<PathBuf>,
-    /// `/etc/ld.so.cache`: the paths of each name.
+    /// `/etc/ld.so.cache`: the paths by name.
     cache: BTreeMap<String, Vec<PathBuf>>,
 }
 
-/// Folders that are searched last.
+/// The directories that are searched last.
 fn default_folders() -> impl Iterator<Item = PathBuf> {
     let of = |lib: &str| ["/", "/usr"].map(|prefix| Path::new(prefix).join(lib));
     processor::THIS.lib.iter().flat_map(move |lib| of(lib))
 }
 
 impl Loader {
-    /// The loader as a program started now would have it.
+    /// The search paths of a program that is started now.
     pub(crate) fn new() -> Loader {
         let variable = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         Loader {
@@ -45,11 +45,11 @@ impl Loader {
         }
     }
 
-    /// All libraries that a program needs, and that these need, each once, nearest first.
+    /// All libraries that a program needs, directly or indirectly, each once, nearest first.
     pub(crate) fn needed(&self, program: &Path, elf: &Native) -> Vec<Needed> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
-        // DT_RPATH counts for the libraries of libraries too.
+        // DT_RPATH also applies to the libraries of libraries.
         let mut todo = VecDeque::from([(program.to_owned(), elf.clone(), Vec::new())]);
         while let Some((object, elf, inherited)) = todo.pop_front() {
             let origin = object.parent().unwrap_or(Path::new("/"));
@@ -73,7 +73,7 @@ impl Loader {
         found
     }
 
-    /// The library that `dlopen` finds when `caller` calls it.
+    /// The library that `dlopen` finds if `caller` calls it.
     pub(crate) fn library(&self, name: &Path, caller: &Path) -> Option<PathBuf> {
         let resolved = match name.to_str().filter(|name| !name.contains('/')) {
             Some(name) => {
@@ -89,7 +89,7 @@ impl Loader {
         resolved.map(|(path, _)| path)
     }
 
-    /// Every library that the loader knows whose name passes, each file once, in the order of the search.
+    /// All libraries known to the loader whose names pass, each file once, in search order.
     pub(crate) fn libraries(&self, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in self.folders() {
@@ -103,7 +103,7 @@ impl Loader {
         each_file_once(found)
     }
 
-    /// `LD_LIBRARY_PATH`, then the default folders.
+    /// `LD_LIBRARY_PATH`, followed by the default directories.
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.variable.iter().cloned().chain(default_folders())
     }
@@ -123,7 +123,7 @@ impl Loader {
     }
 }
 
-/// The path with what its file says, if the loader would take it: it passes over libraries for other machines.
+/// The path and the file's headers, if the loader would accept the library: it skips libraries for other machines.
 fn library(path: PathBuf) -> Option<(PathBuf, Native)> {
     match elf::read(&path) {
         Ok(Some(Elf::Native(native))) => Some((path, native)),
@@ -147,9 +147,9 @@ fn expanded(folders: &[String], origin: &Path) -> Vec<PathBuf> {
 
 /// The libraries of `/etc/ld.so.cache`, in its order.
 ///
-/// The cache begins with `glibc-ld.so.cache1.1`, the number of entries, and 24 further bytes. An entry has 24 bytes: at 4
-/// the offset of a name and at 8 that of its path, both from the beginning (glibc, `sysdeps/generic/dl-cache.h`).
-/// Before glibc 2.32 an older table came first.
+/// The cache starts with `glibc-ld.so.cache1.1`, the number of entries, and 24 further bytes. An entry has 24 bytes: at
+/// byte 4 the offset of a name, and at byte 8 that of its path, both from the start of the cache (glibc,
+/// `sysdeps/generic/dl-cache.h`). Before glibc 2.32 an older table came first.
 fn cached(bytes: &[u8]) -> BTreeMap<String, Vec<PathBuf>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER_BYTES: usize = 48;
@@ -171,13 +171,13 @@ fn cached(bytes: &[u8]) -> BTreeMap<String, Vec<PathBuf>> {
     libraries
 }
 
-/// The 32-bit number at an offset, in this machine's byte order as the loader writes it.
+/// The 32-bit number at an offset, in this machine's byte order, which the loader uses.
 fn word(bytes: &[u8], offset: usize) -> Option<usize> {
     let bytes = bytes.get(offset..)?.first_chunk()?;
     usize::try_from(u32::from_ne_bytes(*bytes)).ok()
 }
 
-/// The text at an offset, up to its NUL.
+/// The text at an offset, up to the terminating NUL.
 fn text(bytes: &[u8], offset: usize) -> Option<String> {
     let bytes = bytes.get(offset..)?;
     let end = bytes.iter().position(|&byte| byte == 0)?;

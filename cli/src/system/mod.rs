@@ -1,17 +1,17 @@
-//! This machine, and the files of programs and libraries on it. Nothing is run but `probe`.
+//! This machine, and the files of programs and libraries on it. Only `probe` runs anything.
 //!
 //! ```text
-//! folders              files of folders
-//! elf                  what is read of ELF files; symbol_versions: functions that one file calls and another has
-//! executable           a program: found as the shell does, what it needs
+//! folders              files in directories
+//! elf                  data from ELF files; symbol_versions: functions that one file calls and another defines
+//! executable           programs: found as the shell does, and what they need
 //! library_search       libraries: found as the dynamic loader does
-//! openmp_runtime       what a file says of the OpenMP runtime that it is; installed_runtimes: those that are here
-//! python_packages      runtimes and a copy of the UI that an interpreter's packages bring along
-//! offloading           devices, and libraries that offload to them
-//! probe                the callbacks that a runtime grants: asked in a process of its own
-//! processor            the processor: names of its folders, and what is not recorded there
-//! recording_clock      the clock that events are recorded by, and what an event costs
-//! fd_limit, free_space descriptors that may be open, room on a disk
+//! openmp_runtime       OpenMP runtimes, by their files; installed_runtimes: those on this machine
+//! python_packages      runtimes and a copy of the UI in an interpreter's packages
+//! offloading           devices, and libraries for offloading
+//! probe                the callbacks that a runtime grants, found by running it in a separate process
+//! processor            the CPU: names of its directories, and what cannot be recorded on it
+//! recording_clock      the clock of recorded events, and the cost of an event
+//! fd_limit, free_space the limit of open files, the free space on a disk
 //! ```
 
 pub(crate) mod elf;

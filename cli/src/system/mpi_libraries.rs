@@ -10,24 +10,24 @@ use crate::system::elf;
 use crate::system::executable::name_of;
 use crate::system::library_search::Loader;
 
-/// Programs that start the processes of MPI jobs, by the begin of their names.
+/// Programs that start MPI jobs, by prefix of their names.
 const LAUNCHERS: [&str; 11] =
     ["mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "ibrun", "poe", "palsrun"];
 
-/// What `doctor` says of MPI.
+/// What `doctor` prints about MPI.
 #[derive(Debug, Serialize)]
 pub(crate) struct InstalledMpi {
     libraries: Vec<MpiLibrary>,
-    /// Those in `PATH`.
+    /// The launchers in `PATH`.
     launchers: Vec<PathBuf>,
-    /// What of MPI is not recorded.
+    /// What cannot be recorded about MPI.
     unseen: &'static str,
 }
 
 #[derive(Debug, Serialize)]
 struct MpiLibrary {
     path: PathBuf,
-    /// Its binary interface, as in traces.
+    /// Its binary interface, named as in traces.
     family: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl InstalledMpi {
         InstalledMpi { libraries, launchers: LAUNCHERS.iter().filter_map(in_path).collect(), unseen: UNSEEN }
     }
 
-    /// For people; none where there is no MPI.
+    /// Lines for the output; empty if there is no MPI.
     pub(crate) fn lines(&self) -> Vec<String> {
         if self.libraries.is_empty() && self.launchers.is_empty() {
             return Vec::new();
@@ -83,7 +83,7 @@ impl MpiLibrary {
     }
 }
 
-/// The binary interface of a library, as the preloaded library finds it.
+/// The binary interface of a library, determined as in the preloaded library.
 fn family(path: &Path) -> &'static str {
     match () {
         () if name_of(path).starts_with("libmpi_abi") => "abi",
@@ -92,12 +92,13 @@ fn family(path: &Path) -> &'static str {
     }
 }
 
-/// Whether it is an MPI library. Names differ (`libmpich.so.12`, `libmpi_cray.so.12`); those of its parts, such as Fortran's, are alike.
+/// Whether it is an MPI library. Names differ (`libmpich.so.12`, `libmpi_cray.so.12`), and those of its parts, such as
+/// Fortran's, look similar.
 pub(crate) fn is_mpi_library(path: &Path) -> bool {
     name_of(path).starts_with("libmpi") && elf::defines(path, &["PMPI_Init"])
 }
 
-/// Whether the word is a launcher of MPI jobs.
+/// Whether the word is an MPI launcher.
 pub(crate) fn is_launcher(word: &OsStr) -> bool {
     let name = name_of(Path::new(word));
     let stem = name.split('.').next().unwrap_or_default();

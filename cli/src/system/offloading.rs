@@ -1,5 +1,5 @@
-//! The possibilities of this machine's devices: found out from the kernel's lists and the libraries for offloading. No
-//! library is loaded and no device is touched.
+//! The capabilities of this machine's devices, from the kernel's lists and the offloading libraries. No library is
+//! loaded, and no device is accessed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::system::folders::files_in;
 use crate::system::installed_runtimes;
 use crate::system::library_search::Loader;
 
-/// Devices, and libraries that offload to them.
+/// Devices, and libraries for offloading.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Offloading {
-    /// Graphics processors that drivers list.
+    /// GPUs that drivers list.
     devices: Vec<Listed>,
-    /// Libraries for offloading, and their plug-ins.
+    /// Offloading libraries and their plug-ins.
     libraries: Vec<Library>,
-    /// NVIDIA's libraries that trace its devices.
+    /// NVIDIA's libraries for device tracing.
     cupti: Vec<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Offloading {
 struct Listed {
     name: String,
     maker: Maker,
-    /// The records of it in a trace, and why no more.
+    /// Which records of the device a trace would contain, and why no others.
     records: String,
 }
 
@@ -43,19 +43,19 @@ enum Maker {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Library {
     path: PathBuf,
-    /// It has the entry points of device tracing, by name.
+    /// Whether it contains the name of the entry point for device tracing.
     can_trace: bool,
 }
 
-/// The records of devices without records.
+/// Text for devices that are not recorded.
 const OBSERVED: &str = "no device records: operations are shown as the host observed them";
 const BY_RUNTIME: &str = "device records from an offloading library that supports them";
 const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the runtime provides none";
-/// Where NVIDIA's installer puts CUPTI, beside the loader's folders.
+/// The directories in which NVIDIA's installer places CUPTI, in addition to the loader's.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
 const ASKED: &str = "can provide device records; whether it does is known only when a program offloads (Intel's library refuses)";
 
-/// The facts that are the same for all of NVIDIA's devices.
+/// Facts that are the same for all NVIDIA devices.
 #[derive(Debug)]
 struct Nvidia<'r> {
     root: &'r Path,
@@ -63,13 +63,13 @@ struct Nvidia<'r> {
 }
 
 impl Offloading {
-    /// The possibilities of this machine.
+    /// The capabilities of this machine.
     pub(crate) fn find(loader: &Loader) -> Offloading {
         let paths = installed_runtimes::libraries(loader, |name| {
             name.starts_with("libomptarget") && name.contains(".so")
         });
         let library = |path: PathBuf| Library {
-            // A runtime finds its entry points by name.
+            // A runtime finds entry points by name.
             can_trace: elf::contains(&path, b"ompt_start_trace"),
             path,
         };
@@ -80,7 +80,7 @@ impl Offloading {
         Offloading::of(libraries, cupti, Path::new("/"))
     }
 
-    /// The possibilities of these libraries, and of the devices that the kernel of the machine at `root` lists.
+    /// The capabilities of these libraries, and of the devices that the kernel of the machine at `root` lists.
     fn of(libraries: Vec<Library>, cupti: Vec<PathBuf>, root: &Path) -> Offloading {
         let nvidia = Nvidia { root, cupti: &cupti };
         let any_traces = libraries.iter().any(|library| library.can_trace);
@@ -98,7 +98,7 @@ impl Offloading {
         Offloading { devices: nvidias.chain(amds).map(listed).collect(), libraries, cupti }
     }
 
-    /// Lines for people; none where nothing was found.
+    /// Lines for the output; empty if nothing was found.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for device in &self.devices {
@@ -123,7 +123,7 @@ impl Offloading {
 }
 
 impl Nvidia<'_> {
-    /// The records of a device in a trace, and why no more.
+    /// Which records of a device a trace would contain, and why no others.
     fn records(&self) -> String {
         let driver = self.driver();
         let supported = driver.as_deref().and_then(cuda_of_driver);
@@ -156,7 +156,7 @@ impl Nvidia<'_> {
         }
     }
 
-    /// The version of the driver, as in `535.104.05`.
+    /// The version of the driver, such as `535.104.05`.
     fn driver(&self) -> Option<String> {
         let text = fs::read_to_string(self.root.join("proc/driver/nvidia/version")).ok()?;
         let is_version = |word: &&str| {
@@ -167,7 +167,7 @@ impl Nvidia<'_> {
         text.split_whitespace().find(is_version).map(str::to_owned)
     }
 
-    /// The driver lets root only have records.
+    /// Whether the driver allows only root to record.
     fn is_restricted(&self) -> bool {
         let text = fs::read_to_string(self.root.join("proc/driver/nvidia/params"));
         let text = text.unwrap_or_default();
@@ -176,7 +176,7 @@ impl Nvidia<'_> {
     }
 }
 
-/// The newest CUDA that a driver supports.
+/// The newest CUDA version that a driver supports.
 fn cuda_of_driver(version: &str) -> Option<u32> {
     let driver: u32 = version.split('.').next()?.parse().ok()?;
     Some(match driver {
@@ -191,7 +191,7 @@ fn major_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     let version = name.strip_prefix("libcupti.so.")?;
     let major = version.split('.').next()?.parse::<u32>().ok()?;
-    // `libcupti.so.2024.1.0` is of no CUDA version.
+    // `libcupti.so.2024.1.0` does not contain a CUDA version.
     (major < 100).then_some(major)
 }
 
@@ -206,7 +206,7 @@ fn nvidias(root: &Path) -> Vec<String> {
     folders.into_iter().filter_map(model).collect()
 }
 
-/// The nodes of AMD's driver that are no host's processors.
+/// The nodes of AMD's driver that are not CPUs.
 fn amds(root: &Path) -> Vec<String> {
     let nodes = files_in(&root.join("sys/class/kfd/kfd/topology/nodes"), |_| true);
     let name = |node: PathBuf| {

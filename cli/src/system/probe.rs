@@ -1,4 +1,4 @@
-//! The callbacks that a runtime grants to the tracer: asked by starting it, with the tracer, in a process of its own.
+//! Finds out which callbacks a runtime grants to the tracer, by starting both in a separate process.
 
 use std::env;
 use std::ffi::c_int;
@@ -31,28 +31,28 @@ pub(crate) struct DoctorProbe {
 pub(crate) struct Grants {
     /// The generation of its tools interface.
     pub(crate) dialect: String,
-    /// Its version, by its own words. Many releases say the same.
+    /// The version that it reports; many releases report the same.
     pub(crate) version: String,
-    /// Callbacks that it promises to deliver.
+    /// Callbacks that the runtime promises to deliver.
     pub(crate) granted: Vec<String>,
-    /// Callbacks that it says it never delivers, or does not know.
+    /// Callbacks that the runtime never delivers, or does not know.
     pub(crate) refused: Vec<String>,
-    /// The counters of threads that there are.
+    /// The available counters of threads.
     #[serde(skip)]
     pub(crate) counting: Counting,
-    /// What an event costs, in the metadata of the probe's trace.
+    /// The recording clock and the cost of an event, from the metadata of the probe's trace.
     #[serde(skip)]
     pub(crate) clock: Option<RecordingClock>,
 }
 
-/// The counters that are tried: those that the kernel may refuse, as far as processors have registers for them at once.
+/// The counters that are tried: those that the kernel may refuse, as many as processors can count at once.
 const COUNTERS: &str = "task-clock,cycles,instructions,cache-misses,branch-misses";
 
-/// How long a runtime may take to start.
+/// Maximum time for the start of a runtime.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Starts the runtime with the tracer in another process, and reads what the tracer wrote of it. The error says what
-/// went wrong, in words.
+/// Starts the runtime with the tracer in another process, and reads what the tracer recorded. The error is a
+/// description of what went wrong.
 pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, String> {
     let folder = TempDir::with_prefix("omptrace-").map_err(|error| error.to_string())?;
     let program = env::current_exe().map_err(|error| error.to_string())?;
@@ -82,7 +82,7 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
     let began = Instant::now();
     while child.try_wait().map_err(|error| error.to_string())?.is_none() {
         if began.elapsed() > PATIENCE {
-            // The process that we started, and have not waited for: its id is still its own.
+            // We started the process and have not waited for it, so its id has not been reused.
             let _ = child.kill();
         }
         thread::sleep(Duration::from_millis(5));
@@ -95,7 +95,7 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
     read(folder.path()).ok_or_else(|| "the runtime started, but loaded no tool".to_owned())
 }
 
-/// The grants of the runtime, from the trace in the folder.
+/// The runtime's grants, from the trace in the directory.
 fn read(folder: &Path) -> Option<Grants> {
     let traces = files_in(folder, |name| name.ends_with(".omptrace"));
     let trace = Reader::open(traces.first()?).ok()?;
@@ -103,8 +103,8 @@ fn read(folder: &Path) -> Option<Grants> {
     let runtime = metadata.runtime.as_ref()?;
     let mut callbacks: Vec<_> = metadata.callbacks.iter().collect();
     callbacks.sort_by_key(|(_, registration)| registration.number);
-    // OpenMP 5.2, section 19.4.4: `ompt_set_always`, `_sometimes`, `_sometimes_paired`, `_impossible`, `_never`, `_error`; of
-    // the Collector API `OMP_ERRCODE_OK`.
+    // OpenMP 5.2, section 19.4.4: `ompt_set_always`, `_sometimes`, `_sometimes_paired`, `_impossible`, `_never`,
+    // `_error`; for the Collector API, `OMP_ERRCODE_OK`.
     let (granted, refused) = callbacks.into_iter().partition::<Vec<_>, _>(|(_, registration)| {
         let promises = |word: &&str| registration.meaning.contains(word);
         ["always", "sometimes", "OK"].iter().any(promises)
@@ -120,10 +120,10 @@ fn read(folder: &Path) -> Option<Grants> {
     })
 }
 
-/// The other process: loads the runtime and makes it start.
+/// Runs in the other process: loads the runtime and makes it start.
 ///
 /// # Errors
-/// It cannot be loaded, or is no OpenMP runtime.
+/// The library cannot be loaded, or is not an OpenMP runtime.
 pub(crate) fn start(arguments: &DoctorProbe) -> Result<Outcome> {
     let runtime = &arguments.runtime;
     let failed = |error: libloading::Error| Failure::because(runtime.display(), &error);
@@ -135,7 +135,7 @@ pub(crate) fn start(arguments: &DoctorProbe) -> Result<Outcome> {
         unsafe { library.get(b"omp_get_max_threads\0") }.map_err(failed)?;
     // SAFETY: it may be called at any time outside of parallel regions; as the first call it starts the runtime.
     unsafe { omp_get_max_threads() };
-    // It stays loaded: the runtime ends, and lets the tool end, when the process exits.
+    // The runtime stays loaded, because it ends, and lets the tool end, when the process exits.
     std::mem::forget(library);
     Ok(Outcome::Success)
 }

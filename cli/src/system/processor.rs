@@ -1,21 +1,21 @@
-//! The processor that this program is built for: what its loader's folders are called, and what is not recorded there.
+//! The CPU for which this program is built: the names of its loader's directories, and what cannot be recorded on it.
 
 use std::env;
 
 use object::elf::{self, Machine};
 
-/// A processor.
+/// A CPU.
 #[derive(Debug)]
 pub(crate) struct Processor {
-    /// As ELF files have it.
+    /// The machine in ELF headers.
     pub(crate) machine: Machine,
     /// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
     pub(crate) lib: &'static [&'static str],
-    /// Whether the libraries have the code that depends on the processor.
+    /// Whether our libraries contain the code that depends on the CPU.
     is_complete: bool,
 }
 
-/// The one that this program is built for.
+/// The CPU for which this program is built.
 pub(crate) const THIS: Processor = if cfg!(target_arch = "aarch64") {
     Processor { machine: elf::EM_AARCH64, lib: &["lib/aarch64-linux-gnu", "lib64", "lib"], is_complete: true }
 } else if cfg!(target_arch = "powerpc64") {
@@ -27,7 +27,7 @@ pub(crate) const THIS: Processor = if cfg!(target_arch = "aarch64") {
 } else if cfg!(target_arch = "riscv64") {
     Processor {
         machine: elf::EM_RISCV,
-        // glibc's own names the calling convention, too.
+        // glibc's own name includes the calling convention.
         lib: &["lib/riscv64-linux-gnu", "lib64/lp64d", "lib64", "lib"],
         is_complete: false,
     }
@@ -36,12 +36,12 @@ pub(crate) const THIS: Processor = if cfg!(target_arch = "aarch64") {
 };
 
 impl Processor {
-    /// Whether there is a library that observes GCC's libgomp.
+    /// Whether there is an adapter that observes GCC's libgomp.
     pub(crate) fn observes_libgomp(&self) -> bool {
         self.is_complete
     }
 
-    /// What cannot be recorded on this processor, in a line; `None` where all can.
+    /// What cannot be recorded on this CPU, as a line; `None` if everything can.
     pub(crate) fn limits(&self) -> Option<String> {
         (!self.is_complete).then(|| {
             format!(

@@ -1,7 +1,7 @@
-//! What an interpreter's packages bring along: OpenMP runtimes, and for this program a copy of Perfetto's UI.
+//! OpenMP runtimes in an interpreter's packages, and a copy of Perfetto's UI in this program's.
 //!
-//! Two runtimes of LLVM's and Intel's kind in one process are one too many. Both export the same functions, so they call
-//! into each other, and the program hangs, or ends with `OMP: Error #15`. MKL brings Intel's runtime, conda LLVM's.
+//! Two runtimes derived from LLVM's in one process are one too many. Both export the same functions, so they call each
+//! other, and the program hangs or ends with `OMP: Error #15`. MKL contains Intel's runtime, conda contains LLVM's.
 
 use std::env;
 use std::fs;
@@ -11,20 +11,20 @@ use crate::system::executable::Program;
 use crate::system::folders::{each_file_once, files_in};
 use crate::system::openmp_runtime;
 
-/// The runtimes that `program`, an interpreter or a script for one, may load from its own environment and from the user's
-/// packages.
+/// The runtimes that `program`, an interpreter or a script for one, may load from its own environment and from the
+/// user's packages.
 pub(crate) fn runtimes(program: &Program) -> Vec<PathBuf> {
     let folders = prefixes(program).into_iter().flat_map(|prefix| library_folders(&prefix));
     each_file_once(folders.flat_map(|folder| files_in(&folder, openmp_runtime::may_stand_in)).collect())
 }
 
-/// The runtimes of the environment that this program was installed into, by pip: those of its extra `gcc`.
+/// The runtimes in the environment into which pip installed this program: those of its extra `gcc`.
 pub(crate) fn runtimes_of_this_program() -> Vec<PathBuf> {
     let folders = own_prefix().into_iter().flat_map(|prefix| library_folders(&prefix));
     folders.flat_map(|folder| files_in(&folder, openmp_runtime::may_stand_in)).collect()
 }
 
-/// The copy of Perfetto's UI in the environment that this program was installed into: that of its extra `ui`.
+/// The copy of Perfetto's UI in the environment into which this program was installed: that of its extra `ui`.
 pub(crate) fn ui_of_this_program() -> Option<PathBuf> {
     ui_in(&own_prefix()?)
 }
@@ -36,20 +36,20 @@ fn ui_in(prefix: &Path) -> Option<PathBuf> {
         .find(|folder| folder.join("index.html").is_file())
 }
 
-/// `PREFIX` of this program, which is `PREFIX/bin/omptrace`.
+/// The `PREFIX` of this program's path, `PREFIX/bin/omptrace`.
 fn own_prefix() -> Option<PathBuf> {
     let program = env::current_exe().and_then(fs::canonicalize).ok()?;
     Some(program.parent()?.parent()?.to_owned())
 }
 
-/// Where interpreter and packages are installed: `PREFIX/bin/python3`, `PREFIX/lib`. A virtual environment's Python is a link
-/// to another; so both count.
+/// The prefixes under which interpreter and packages are installed: `PREFIX/bin/python3`, `PREFIX/lib`. A virtual
+/// environment's Python is a link to another, so both prefixes count.
 fn prefixes(program: &Program) -> Vec<PathBuf> {
     let of_file = |path: &Path| Some(path.parent()?.parent()?.to_owned());
     let absolute = std::path::absolute(&program.path).ok();
     let linked = fs::canonicalize(&program.path).ok();
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].map(|name| env::var_os(name).map(PathBuf::from));
-    // Where the user's pip installs, and the administrator's.
+    // Where pip installs packages for the user, and for all users.
     let of_user = env::home_dir().map(|home| home.join(".local"));
     let of_machine = PathBuf::from("/usr/local");
     let files = [absolute, linked].into_iter().flatten();
@@ -61,7 +61,8 @@ fn prefixes(program: &Program) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `lib` itself, and the folders of packages there that have libraries: `mkl/lib`, `paddle/libs`, `ctranslate2.libs`.
+/// `lib` itself, and the directories of packages in it that contain libraries: `mkl/lib`, `paddle/libs`,
+/// `ctranslate2.libs`.
 fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     const LIBRARIES: [&str; 4] = ["", "lib", "libs", ".libs"];
 
@@ -72,9 +73,9 @@ fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     [vec![lib], inside].concat()
 }
 
-/// The folders of packages below `lib`, one for each version of Python.
+/// The package directories below `lib`, one per Python version.
 fn package_folders(lib: &Path) -> Vec<PathBuf> {
-    // Debian's name, beside everybody else's.
+    // The usual name, and Debian's.
     const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
 
     files_in(lib, |name| name.starts_with("python"))

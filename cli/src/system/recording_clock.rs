@@ -1,4 +1,4 @@
-//! The clock that times of events come from, and what an event costs with it: the largest part of that is reading the clock.
+//! The clock of recorded events, and the cost of an event, most of which is reading the clock.
 
 use std::fs;
 
@@ -8,24 +8,25 @@ use serde::Serialize;
 /// Where the kernel names its clock source.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// The clock of the traces that are recorded here.
+/// The clock of traces recorded on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RecordingClock {
-    /// The tracer's clock: `tsc`, `cntvct`, `rdtime`, `mftb`, or `monotonic` where the processor's counter cannot be trusted.
+    /// The tracer's clock: `tsc`, `cntvct`, `rdtime`, `mftb`, or `monotonic` if the CPU's counter is not reliable.
     pub(crate) kind: String,
-    /// How far apart two times are at least, if they are not the same, in nanoseconds; left out where a nanosecond is more.
+    /// The smallest difference between two distinct times, in nanoseconds; left out if it is less than a nanosecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resolution_ns: Option<f64>,
-    /// The kernel's clock source; left out where it does not say.
+    /// The kernel's clock source; left out if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kernel_source: Option<String>,
-    /// What a usual event takes the thread that records it, in nanoseconds, as the tracer measured it; left out where it did not.
+    /// The time that a usual event takes the recording thread, in nanoseconds, as measured by the tracer; left out if
+    /// not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) event_ns: Option<f64>,
 }
 
 impl RecordingClock {
-    /// That of a trace recorded on this machine just now.
+    /// The clock of a trace that was recorded on this machine just now.
     pub(crate) fn of(metadata: &Metadata) -> Option<RecordingClock> {
         let clock = metadata.clock.as_ref()?;
         let source = fs::read_to_string(SOURCE).ok();
@@ -37,7 +38,7 @@ impl RecordingClock {
         })
     }
 
-    /// In words.
+    /// The same as text.
     pub(crate) fn line(&self) -> String {
         let source = self.kernel_source.as_deref().filter(|source| *source != self.kind);
         let clock = match source {

@@ -1,7 +1,8 @@
-//! The functions of libgomp that programs call: which of them another runtime has, at the version that the caller names.
+//! The libgomp functions that programs call, and whether another runtime defines them with the required version.
 //!
-//! The loader binds each reference for itself. A function that the other runtime lacks stays libgomp's. Then one program
-//! would run on two runtimes that know nothing of each other. Results would be wrong, or the program would crash.
+//! The loader binds each reference separately. If the other runtime lacks a function, the reference stays bound to
+//! libgomp. The program would then run on two runtimes that know nothing of each other, and would crash or compute
+//! wrong results.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,17 +16,17 @@ use crate::system::openmp_runtime;
 /// Functions that a runtime lacks for an object that calls libgomp.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lacking {
-    /// The program or library that calls.
+    /// The calling program or library.
     pub(crate) object: PathBuf,
-    /// The functions, in order of name.
+    /// The functions, sorted by name.
     pub(crate) functions: BTreeSet<String>,
 }
 
-/// How names begin that compilers and programs call in libgomp. Of OpenACC's, LLVM's runtime has none.
+/// Prefixes of the libgomp functions that compilers and programs call. LLVM's runtime has none of OpenACC's.
 const PREFIXES: &[&str] = &["GOMP_", "omp_", "GOACC_", "acc_"];
 
-/// Functions that LLVM's runtime defines, and in which it ends the program (`OMP: Error #277`). Each is called for
-/// `reduction(inscan)`, for `lastprivate(conditional)` and for reductions of tasks, and only the last works.
+/// Functions that LLVM's runtime defines, but in which it ends the program (`OMP: Error #277`). They are called for
+/// `reduction(inscan)`, `lastprivate(conditional)` and task reductions, of which only the last works.
 const DEFINED_IN_VAIN: &[&str] = &[
     "GOMP_loop_start",
     "GOMP_loop_ordered_start",
@@ -36,15 +37,15 @@ const DEFINED_IN_VAIN: &[&str] = &[
     "GOMP_sections2_start",
 ];
 
-/// Functions in which LLVM's runtime does not do all that libgomp does, although programs mostly run well: what goes
-/// wrong. Whether a program does that shows in no symbol.
+/// Functions in which LLVM's runtime does not do everything that libgomp does, although most programs run correctly,
+/// and what may go wrong. Symbols do not show whether a program is affected.
 const HAZARDS: &[(&str, &str)] = &[
     ("GOMP_taskloop", "it aborts at a taskloop with a decreasing loop variable"),
     ("GOMP_taskloop_ull", "it aborts at a taskloop with a decreasing loop variable"),
     ("GOMP_task", "it may lose a task that is untied or has a `mutexinoutset` dependence"),
 ];
 
-/// The functions that `libomp` lacks for the programs and for all libraries that they need.
+/// The functions that `libomp` lacks for the programs, and for all libraries that they need.
 pub(crate) fn lacking_in(libomp: &Path, programs: &[Program], loader: &Loader) -> Vec<Lacking> {
     let with_libgomp = programs.iter().filter(|program| program.needs_libgomp());
     lacking_for(libomp, with_libgomp.map(|program| &*program.path), loader)
@@ -68,7 +69,7 @@ pub(crate) fn lacking_for<'a>(
     lacking.into_iter().collect()
 }
 
-/// The faults that LLVM's runtime may show with the programs, by what they call: each once.
+/// The faults that LLVM's runtime may show with these programs, according to the functions they call; each once.
 pub(crate) fn hazards_of(programs: &[Program], loader: &Loader) -> Vec<&'static str> {
     let scopes = programs.iter().map(|program| scope_of(&program.path, loader));
     let called: BTreeSet<String> = scopes
@@ -84,9 +85,10 @@ pub(crate) fn hazards_of(programs: &[Program], loader: &Loader) -> Vec<&'static 
     hazards
 }
 
-/// The program or library of its that has an OMPT tool, which a runtime takes before those of `OMP_TOOL_LIBRARIES`.
+/// The program, or the library of it, that contains an OMPT tool. A runtime prefers it to those in
+/// `OMP_TOOL_LIBRARIES`.
 pub(crate) fn own_tool(program: &Program, loader: &Loader) -> Option<PathBuf> {
-    // LLVM's runtime defines the function itself, for who defines none.
+    // LLVM's runtime itself defines the function, for programs without a tool.
     if openmp_runtime::is_linked_statically(&program.path) {
         return None;
     }
@@ -97,7 +99,7 @@ pub(crate) fn own_tool(program: &Program, loader: &Loader) -> Option<PathBuf> {
     })
 }
 
-/// Whether the program is one of ThreadSanitizer's.
+/// Whether the program was built with ThreadSanitizer.
 pub(crate) fn has_thread_sanitizer(program: &Program, loader: &Loader) -> bool {
     let is_its = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -108,7 +110,7 @@ pub(crate) fn has_thread_sanitizer(program: &Program, loader: &Loader) -> bool {
         || !scope.is_empty() && elf::defines(&program.path, &["__tsan_init"])
 }
 
-/// Whether one of the programs and libraries, or of those that they need, calls one of the functions.
+/// Whether one of the programs and libraries, or of the libraries that they need, calls one of the functions.
 pub(crate) fn calls_one_of<'a>(
     functions: &[&str],
     objects: impl IntoIterator<Item = &'a Path>,
@@ -123,7 +125,7 @@ pub(crate) fn calls_one_of<'a>(
     })
 }
 
-/// Whether a library, or one that it needs, runs on libgomp where nothing that is preloaded comes between.
+/// Whether a library, or one that it needs, would be bound to libgomp if no preloaded library came before.
 pub(crate) fn runs_on_libgomp(library: &Path, loader: &Loader) -> bool {
     let scope = scope_of(library, loader);
     let calls = |object: &Object| {
@@ -133,8 +135,8 @@ pub(crate) fn runs_on_libgomp(library: &Path, loader: &Loader) -> bool {
     scope.iter().any(calls) || elf::defines(library, &["GOMP_parallel"])
 }
 
-/// A program or library and all libraries that it needs, in the order in which the loader looks for symbols. Empty where
-/// it is none for this machine.
+/// A program or library with all libraries that it needs, in the order of the loader's symbol search. Empty if it is
+/// not for this machine.
 fn scope_of(object: &Path, loader: &Loader) -> Vec<Object> {
     let Ok(Some(Elf::Native(elf))) = elf::read(object) else {
         return Vec::new();
@@ -168,7 +170,7 @@ impl OfRuntime {
     }
 }
 
-/// A program or library with its symbols of such names.
+/// A program or library, with its symbols that have such names.
 struct Object {
     path: PathBuf,
     symbols: Vec<DynamicSymbol>,
@@ -188,7 +190,7 @@ impl Object {
     }
 }
 
-/// Whether the loader binds the reference to libgomp: of the scope, the first object that defines it counts.
+/// Whether the loader binds the reference to libgomp: the first object in the scope that defines the symbol counts.
 fn is_of_libgomp(reference: &DynamicSymbol, scope: &[Object]) -> bool {
     let first = scope.iter().find(|object| object.defines(reference));
     first.is_some_and(|object| openmp_runtime::is_libgomp(&object.path))
@@ -198,9 +200,9 @@ fn is_entry(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The functions that are lacking, and who calls them, for people: `GOMP_teams4, GOMP_target_ext (./app)`.
+/// The lacking functions and their callers as text: `GOMP_teams4, GOMP_target_ext (./app)`.
 pub(crate) fn described(lacking: &[Lacking]) -> String {
-    /// Of many, the first show what kind of function it is.
+    /// If there are many, the first ones show what kind of functions they are.
     const MAX_NAMES: usize = 6;
 
     let describe = |lacking: &Lacking| {

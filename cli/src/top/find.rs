@@ -1,4 +1,4 @@
-//! The traces of programs that run: a traced process has its trace and its spool mapped, which `/proc` shows.
+//! Finds the traces of running programs: a traced process has its trace and its spool mapped, which `/proc` shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -13,15 +13,15 @@ use omptrace_trace_format::{liveness, open_regular};
 use crate::input::inputs;
 use crate::output::failure::{Failure, Result};
 
-/// How a program comes to have a trace.
+/// How to record a program so that it has a trace.
 const START: &str =
     "start the program with `omptrace record`, or with the variables that `omptrace env` prints";
 
-/// The traces that `target` names, in order. It is a process, which has children, or a trace, or a folder of traces. `None` means
-/// all traced programs that can be seen.
+/// The traces that `target` names, sorted. It is a process (including its children), a trace, or a directory of traces;
+/// `None` means all visible traced programs.
 ///
 /// # Errors
-/// There are none, or the target is not there.
+/// There are none, or the target does not exist.
 pub(super) fn traces(target: Option<&Path>) -> Result<Vec<PathBuf>> {
     let Some(target) = target else {
         return all();
@@ -73,7 +73,7 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The process, its children, their children and so on.
+/// The process and its descendants.
 fn with_children(pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for pid in pids() {
@@ -84,7 +84,7 @@ fn with_children(pid: u32) -> Vec<u32> {
     let mut all = vec![pid];
     let mut next = 0;
     while let Some(pid) = all.get(next) {
-        // A table that changed while it was read may have a circle.
+        // A table that changes while it is read may contain a cycle.
         let of_process = children.remove(pid).unwrap_or_default();
         all.extend(of_process);
         next += 1;
@@ -92,7 +92,7 @@ fn with_children(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The second field behind the name in `/proc/PID/stat`.
+/// The second field after the name in `/proc/PID/stat`.
 fn parent_of(pid: u32) -> Option<u32> {
     liveness::stat(&format!("/proc/{pid}"))?.get(1)?.parse().ok()
 }
@@ -105,14 +105,15 @@ fn mapped_traces(pid: u32) -> std::io::Result<BTreeSet<PathBuf>> {
     let root = PathBuf::from(format!("/proc/{pid}/root"));
     let traces = files.into_iter().filter_map(|file| {
         let path = Path::new(OsStr::from_bytes(file));
-        // The process may see other folders than we do.
+        // The process may see other directories than we do.
         let seen_there = || Some(root.join(path.strip_prefix("/").ok()?));
         trace_of(path).or_else(|| trace_of(&seen_there()?))
     });
     Ok(traces.collect())
 }
 
-/// The file of a line of `/proc/PID/maps` that is shared memory: address, access, offset, device, inode, path.
+/// The file in a line of `/proc/PID/maps`, if it is shared memory. The fields are address, access, offset, device,
+/// inode, path.
 fn shared_file(line: &[u8]) -> Option<&[u8]> {
     let path = line.iter().position(|byte| *byte == b'/')?;
     let mut fields = line[..path].split(|byte| *byte == b' ');
@@ -120,7 +121,7 @@ fn shared_file(line: &[u8]) -> Option<&[u8]> {
     access.ends_with(b"s").then_some(&line[path..])
 }
 
-/// The trace that `file` is, or whose spool it is.
+/// The trace for `file`, which is the trace itself or its spool.
 fn trace_of(file: &Path) -> Option<PathBuf> {
     let opened = open_regular(file).ok()?;
     let mut page = vec![0; omptrace_trace_format::block::FILE_HEADER_BYTES];

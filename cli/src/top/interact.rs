@@ -1,4 +1,4 @@
-//! The screen's loop: looks, keys, and how much of a processor both may take.
+//! The screen's loop: snapshots, keys, and how much CPU time both may take.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use crate::output::failure::{Failure, Result};
 use crate::output::streams;
 use crate::record::child_process::processor_ns;
 
-/// The shortest time from one look to the next: ten in a second.
+/// The shortest time between two snapshots: ten per second.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
 const MAX_PERIOD: Duration = Duration::from_secs(5);
-/// The share of a processor that looks take.
+/// The share of a CPU that snapshots may take.
 const SHARE: f64 = 0.01;
-/// Events that a look interprets.
+/// Maximum number of events per snapshot.
 const MAX_EVENTS: usize = 5000;
-/// How much of the past is saved.
+/// The length of the past that is saved.
 const SAVED: Duration = Duration::from_secs(10);
 
 /// Shows the screen until the user quits.
@@ -47,7 +47,7 @@ pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
     result
 }
 
-/// The traces that are watched, and what the user sees of them.
+/// The watched traces, and the user's view of them.
 pub(super) struct Session<'s> {
     choice: &'s Choice,
     watched: &'s mut Vec<Watched>,
@@ -57,10 +57,10 @@ pub(super) struct Session<'s> {
     standstill: Standstill,
 }
 
-/// What the user asks for besides another view.
+/// What the user requests other than another view.
 pub(super) enum Asked {
     Quit,
-    /// Control and C.
+    /// Ctrl-C.
     Interrupt,
 }
 
@@ -73,22 +73,22 @@ enum Next {
 }
 
 impl<'s> Session<'s> {
-    /// Of one trace or more.
+    /// A session for one or more traces.
     pub(super) fn new(choice: &'s Choice, watched: &'s mut Vec<Watched>) -> Session<'s> {
         let view = View { processes: watched.len(), period: MIN_PERIOD, ..View::default() };
         Session { choice, watched, look: None, view, has_begun: false, standstill: Standstill::default() }
     }
 
-    /// Further processes.
+    /// Adds processes.
     pub(super) fn add(&mut self, more: Vec<Watched>) {
         self.watched.extend(more);
         self.view.processes = self.watched.len();
     }
 
-    /// Looks and draws, then obeys keys until it is time for the next look, or until `is_over`.
+    /// Takes a snapshot and draws it, then handles keys until the next snapshot is due, or until `is_over`.
     ///
     /// # Errors
-    /// The traces cannot be read, or the terminal cannot be drawn on.
+    /// The traces cannot be read, or the terminal cannot be written to.
     pub(super) fn look_once<W: Write>(
         &mut self,
         terminal: &mut Terminal<CrosstermBackend<W>>,
@@ -106,7 +106,7 @@ impl<'s> Session<'s> {
             self.look = Some(look);
         }
         self.draw(terminal)?;
-        // A look is followed by a pause a hundred times as long as the processor time that it took.
+        // A snapshot is followed by a pause a hundred times as long as the CPU time that it took.
         let cost = processor_ns().saturating_sub(begun);
         let period = Duration::from_nanos((cost as f64 / SHARE) as u64);
         self.view.period = period.clamp(MIN_PERIOD, MAX_PERIOD);
@@ -130,7 +130,7 @@ impl<'s> Session<'s> {
         drawn.map(drop).map_err(|error| Failure::because("cannot draw on this terminal", &error))
     }
 
-    /// What the next key does; `None` where none came until then.
+    /// The meaning of the next key; `None` if no key was pressed before `until`.
     fn next_key(&mut self, until: Instant) -> Result<Option<Next>> {
         let cannot = |error: std::io::Error| Failure::because("cannot read keys", &error);
         let left = until.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! The MPI job that the watched processes are, and which of its ranks waits for which.
+//! The MPI job of the watched processes, and which of its ranks waits for which.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use omptrace_trace_format::Reader;
 
 use super::watch::{Look, Watched};
 
-/// A job that stands still this long may hang: then its traces are read as a whole.
+/// If a job makes no progress for this long, it may hang, so its traces are read completely.
 const STANDSTILL: Duration = Duration::from_secs(2);
 
-/// Reads the traces of all that is watched. What cannot be read is as if it were not watched.
+/// Reads all watched traces. Traces that cannot be read are ignored.
 pub(super) fn read(watched: &[Watched]) -> MpiJob {
     let of_mpi = watched.iter().filter(|process| process.rank_in_mpi().is_some());
     let readers: Vec<Reader> = of_mpi.filter_map(|process| Reader::open(process.trace()).ok()).collect();
     MpiJob::of(&readers.iter().collect::<Vec<_>>())
 }
 
-/// Who waits for whom, as long as the process that is shown has no new events.
+/// Which rank waits for which, valid as long as the selected process has no new events.
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
     since: Option<Instant>,
@@ -25,7 +25,7 @@ pub(super) struct Standstill {
 }
 
 impl Standstill {
-    /// Notes in the look at a process what it waits for, and a deadlock.
+    /// Adds notes to the snapshot of a process: what it waits for, and any deadlock.
     pub(super) fn note(&mut self, look: &mut Look, rank: Option<u32>, watched: &[Watched]) {
         let Some(rank) = rank.filter(|_| look.events_per_second == Some(0.0)) else {
             *self = Standstill::default();

@@ -1,4 +1,4 @@
-//! The screen of `record --live`: it comes with the program's first trace, and goes with the program.
+//! The screen of `record --live`: it appears with the program's first trace, and disappears when the program ends.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -23,12 +23,12 @@ use crate::output::streams;
 use crate::record::child_process;
 use crate::record::recorded_traces;
 
-/// How often one looks for the first trace.
+/// Time between checks for the first trace.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time that a look is at.
+/// The time that a snapshot covers.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A screen beside the program.
+/// The screen, on a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Live {
     thread: JoinHandle<()>,
@@ -36,10 +36,10 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Begins to look for traces that are noted in the folder `registry`.
+    /// Starts to look for traces that are noted in the directory `registry`.
     ///
     /// # Errors
-    /// The program would use the terminal too, or there is none.
+    /// The program would use the terminal, too, or there is none.
     pub(crate) fn start(registry: PathBuf) -> Result<Live> {
         let uses_terminal =
             io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
@@ -61,11 +61,11 @@ impl Live {
         Ok(Live { thread, is_over })
     }
 
-    /// The program has ended: the terminal is as it was.
+    /// Called when the program has ended: restores the terminal.
     pub(crate) fn finish(self) {
-        // Relaxed: nothing else is handed over.
+        // Relaxed: no other data is passed.
         self.is_over.store(true, Ordering::Relaxed);
-        // It draws, and a screen that was lost harms no trace.
+        // The thread only draws, and a failed screen harms no trace.
         let _ = self.thread.join();
     }
 }
@@ -89,7 +89,7 @@ fn watch(tty: File, registry: &Path, is_over: &AtomicBool) {
         watched = news();
     }
     let choice = Choice { symbols: symbols::Options::default(), interval: INTERVAL, threads: None };
-    // What cannot be drawn is not said: the program's own words are in its stderr.
+    // A drawing error is not reported, because stderr belongs to the program.
     let _ = draw(tty, &choice, &mut watched, &mut news, &is_over);
 }
 

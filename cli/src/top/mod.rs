@@ -1,7 +1,7 @@
 //! `omptrace top`: a running program, watched from outside.
 //!
 //! ```text
-//! find: PID, folder, nothing --> traces --watch--> looks --text, screen--> the user
+//! find: PID, directory, nothing --> traces --watch--> snapshots --text, screen--> the user
 //! ```
 
 mod find;
@@ -31,7 +31,7 @@ use crate::output::{message, streams};
 pub(crate) use live::Live;
 use watch::{Choice, Look, Watched};
 
-/// Events that a single look interprets: nobody waits for the next one.
+/// Maximum number of events for a single snapshot, after which no other one is due.
 const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 
 /// `omptrace top`.
@@ -70,14 +70,14 @@ pub(crate) struct Top {
 struct Looks {
     schema: u32,
     processes: Vec<Look>,
-    /// The ranks of an MPI job that wait for others, and those of which each waits for the next.
+    /// The ranks of an MPI job that wait for others, and the ranks of a deadlock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mpi_waits: Vec<WaitingRank>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mpi_deadlock: Vec<u32>,
 }
 
-/// Shows it.
+/// Shows the traces.
 ///
 /// # Errors
 /// There is no such trace, or it cannot be read.

@@ -1,4 +1,4 @@
-//! The screen of `top`: what is drawn.
+//! Draws the screen of `top`.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use omptrace_symbols::printable::printable;
 use super::text::{self, LETTERS, bar};
 use super::watch::Look;
 
-/// The colours of the letters of bars: those of the page of `report`, which all kinds of colour vision distinguish.
+/// The colours of a bar's letters: those of the HTML report, which can be distinguished with all kinds of colour
+/// vision.
 const COLOURS: [Color; LETTERS.len()] = [
     Color::Rgb(0x00, 0x72, 0xb2),
     Color::Rgb(0xe6, 0x9f, 0x00),
@@ -28,23 +29,23 @@ const COLOURS: [Color; LETTERS.len()] = [
     Color::Rgb(0x00, 0x9e, 0x73),
     Color::Rgb(0x7f, 0x7f, 0x7f),
 ];
-/// Lines above the lists.
+/// Number of lines above the lists.
 const HEAD: u16 = 3;
 const TREE: u16 = 7;
-/// Letters of a thread's name.
+/// Width of a thread's name, in columns.
 const NAME: usize = 18;
-/// Letters behind a thread's bar.
+/// Width of the text after a thread's bar, in columns.
 const BEHIND_BAR: usize = 30;
 
-/// The order of regions.
+/// The sort order of regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// Those that lose most first.
+    /// By lost time, largest first.
     #[default]
     Lost,
-    /// The longest first.
+    /// By time, longest first.
     Time,
-    /// Those that came most often first.
+    /// By number of visits, largest first.
     Visits,
 }
 
@@ -74,26 +75,26 @@ impl Sort {
     }
 }
 
-/// What the user has chosen.
+/// The user's settings of the screen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
     pub(super) sort: Sort,
-    /// Threads that lose most come first; else they come in their own order.
+    /// Whether threads are sorted by lost time, largest first; otherwise, they are in their usual order.
     pub(super) sorts_threads: bool,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
-    /// The process that is shown, and how many there are.
+    /// The index of the selected process, and the number of processes.
     pub(super) selected: usize,
     pub(super) processes: usize,
-    /// The first thread that is shown.
+    /// The first visible thread.
     pub(super) first_thread: usize,
-    /// How long a look is good for.
+    /// How long a snapshot is valid.
     pub(super) period: Duration,
-    /// Words about what a key did.
+    /// A message about the effect of a key.
     pub(super) said: Option<String>,
 }
 
-/// Keys, and what each does.
+/// The keys, and the effect of each.
 const KEYS: &[(&str, &str)] = &[
     ("q", "quit; the program continues"),
     ("space", "pause or resume the display"),
@@ -105,7 +106,7 @@ const KEYS: &[(&str, &str)] = &[
     ("?", "toggle this help"),
 ];
 
-/// Draws a look.
+/// Draws a snapshot.
 pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &View) {
     let area = frame.area();
     let [head, tree, threads, regions, waits, foot] = Layout::vertical([
@@ -131,7 +132,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &View) {
     }
 }
 
-/// A line with names in it, which do not drive the terminal.
+/// A line of text that may contain names, which cannot control the terminal.
 fn shown(text: &str) -> Line<'static> {
     Line::from(printable(text).into_owned())
 }
@@ -154,7 +155,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// The time of all threads by cause, which is the legend of the bars, too.
+/// The time of all threads by cause, which also serves as the legend of the bars.
 fn draw_causes(frame: &mut Frame<'_>, area: Rect, accounting: &Accounting) {
     let whole = accounting.total().max(1) as f64;
     let mut lines = Vec::new();

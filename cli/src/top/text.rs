@@ -1,4 +1,4 @@
-//! A look as plain text.
+//! A snapshot as plain text.
 
 use std::fmt::Write;
 
@@ -9,14 +9,14 @@ use omptrace_symbols::printable::printable;
 use super::watch::{Look, State, per_second};
 use crate::output::message;
 
-/// The rows of each list, where nobody says how many.
+/// Default number of rows per list.
 pub(super) const USUAL_ROWS: usize = 8;
-/// Letters of a line where it is not known how many there is room for.
+/// Default width of a line, in columns.
 const USUAL_WIDTH: usize = 80;
-/// Letters of a bar.
+/// Width of a bar, in columns.
 const BAR: usize = 24;
 
-/// The letters by which a bar shows what the time went to, the causes that each is for, and its words.
+/// The letters of bars, the causes that each letter stands for, and their description.
 pub(super) const LETTERS: [(char, &[Cause], &str); 10] = [
     ('#', &[Cause::Useful], "useful"),
     ('i', &[Cause::Imbalance], "imbalance"),
@@ -34,7 +34,7 @@ pub(super) const LETTERS: [(char, &[Cause], &str); 10] = [
     ('?', &[Cause::Unobserved], "not recorded"),
 ];
 
-/// The text, of lines of `width` letters, with this many rows of each list.
+/// The text, in lines of `width` columns, with this number of rows per list.
 pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     let width = width.unwrap_or(USUAL_WIDTH);
     let mut lines = head(look);
@@ -59,7 +59,7 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     text
 }
 
-/// What is watched, and how much comes.
+/// What is watched, and the rate of events.
 pub(super) fn head(look: &Look) -> Vec<String> {
     let state = match look.state {
         State::Running => "running",
@@ -82,7 +82,7 @@ pub(super) fn head(look: &Look) -> Vec<String> {
     vec![format!("{}: {state}, {}", look.process, message::near(&look.trace).display()), sizes.join("; ")]
 }
 
-/// The efficiencies, each below that which it is a factor of.
+/// The efficiencies, each below the one of which it is a factor.
 pub(super) fn tree(efficiency: &Efficiency) -> Vec<String> {
     let rows = [
         (0, "parallel efficiency", efficiency.parallel),
@@ -101,7 +101,7 @@ pub(super) fn tree(efficiency: &Efficiency) -> Vec<String> {
     rows.map(row).to_vec()
 }
 
-/// How many letters of a bar each cause has: rounded down, so that none has more than its share.
+/// Number of letters per cause in a bar, rounded down, so that no cause gets more than its share.
 pub(super) fn bar(accounting: &Accounting, rest: u64, letters: usize) -> Vec<(char, usize)> {
     let whole = accounting.total().saturating_add(rest).max(1);
     let mut bar = Vec::new();
@@ -116,7 +116,7 @@ pub(super) fn bar(accounting: &Accounting, rest: u64, letters: usize) -> Vec<(ch
     bar
 }
 
-/// Behind a thread's bar: the share of useful time, and the cause that it loses most to.
+/// The text after a thread's bar: the share of useful time, and the cause with the largest loss.
 pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
     let accounting = &thread.accounting;
     let whole = accounting.total().saturating_add(thread.rest_ns).max(1);
@@ -130,7 +130,7 @@ pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
     format!(" {useful:>5.1} %{}", worst.unwrap_or_default())
 }
 
-/// A region: its time, visits, share of useful time, place.
+/// A region: its time, visits, share of useful time, and place.
 pub(super) fn region(region: &RegionAnswer) -> String {
     let useful = region.accounting.share(Cause::Useful);
     let useful = useful.map_or("     -".to_owned(), |share| format!("{:>4.0} %", share * 100.0));
@@ -142,12 +142,12 @@ pub(super) fn region(region: &RegionAnswer) -> String {
     )
 }
 
-/// A wait: how long all threads waited, the cause, and where they kept each other waiting.
+/// A wait: how long all threads waited, the cause, and the place that others waited for.
 pub(super) fn wait(row: &Blame) -> String {
     format!("{:>9} {:<20} {}", time(row.ns), row.cause.title(), row.place.long())
 }
 
-/// Waits of a thread for a lock: how long, which, where, and from where another had it.
+/// A thread's waits for a lock: their duration, the lock, the place, and the place where another thread held the lock.
 pub(super) fn lock(row: &Blocked) -> String {
     let holder = row.holder.as_ref();
     let holder = holder.map(|holder| format!(", held {}", holder.at_short()));
@@ -176,7 +176,7 @@ fn threads(look: &Look, rows: usize, width: usize) -> String {
     text
 }
 
-/// A list with a heading; nothing where it has no rows.
+/// A list with a heading; empty if it has no rows.
 fn list<T>(heading: &str, all: &[T], row: fn(&T) -> String, rows: usize, width: usize) -> String {
     if all.is_empty() {
         return String::new();
@@ -195,7 +195,7 @@ fn more(text: &mut String, all: usize, rows: usize) {
     }
 }
 
-/// The line, printable, without what there is no room for.
+/// The line, with unprintable characters as escapes, cut to the width.
 pub(super) fn cut(line: &str, width: usize) -> String {
     let line = &*printable(line);
     match line.char_indices().nth(width) {

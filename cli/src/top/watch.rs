@@ -1,4 +1,4 @@
-//! One trace that is watched: what its process did in the last moments, again and again.
+//! Watches one trace: repeatedly analyses what its process did in the last moments.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -23,21 +23,21 @@ use crate::output::message;
 use crate::record::child_process::{Now, raw_ns};
 use crate::seal::sealing::{self, Job};
 
-/// Words that are read of the spool at a time: more are passed over.
+/// Maximum number of words that are read from the spool at a time; further words are skipped.
 const MAX_WORDS: u64 = 1 << 20;
-/// Events that are kept of each stream.
+/// Number of events that are kept per stream.
 const MAX_EVENTS: usize = 1 << 16;
-/// Bytes of the events of a finished trace that is interpreted as a whole.
+/// Maximum size of the events of a finished trace that is interpreted completely, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What is looked at.
+/// The options of snapshots.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    /// Where names are looked up.
+    /// Where symbol names are looked up.
     pub(super) symbols: symbols::Options,
-    /// The time that is looked at.
+    /// The time that a snapshot covers.
     pub(super) interval: Duration,
-    /// N, where the user says it.
+    /// N, if the user gave it.
     pub(super) threads: Option<NonZero<u32>>,
 }
 
@@ -45,36 +45,36 @@ pub(super) struct Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// It runs, and its events are read as they come.
+    /// It is running, and its events are read as they are recorded.
     Running,
-    /// It runs, and its newest events are not to be seen.
+    /// It is running, but its newest events are not visible.
     RunningUnseen,
     /// It has ended.
     Ended,
-    /// Whether it runs cannot be seen from here.
+    /// It is unknown whether it is running.
     Unknown,
 }
 
-/// A look at a process.
+/// A snapshot of a process.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Look {
     pub(super) trace: PathBuf,
     pub(super) process: String,
     pub(super) pid: u32,
     pub(super) state: State,
-    /// The part of the time that the numbers are of, in nanoseconds since the session's start; `null` where nothing is known.
+    /// The window that the numbers cover, in nanoseconds since the session's start; `null` if nothing is known.
     pub(super) window_begin_ns: Option<Ns>,
     pub(super) window_end_ns: Option<Ns>,
-    /// The window's share of the interval that was asked for. Below 1, there were more events than are interpreted.
+    /// The window's share of the requested interval. It is below 1 if there were more events than are interpreted.
     pub(super) window_share: Option<f64>,
-    /// Since the look before, per second; `null` where the process does not run.
+    /// Events per second since the previous snapshot; `null` if the process is not running.
     pub(super) events_per_second: Option<f64>,
-    /// Whether some of these were counted by the memory that they took.
+    /// Whether some of these events were counted by the memory that they took.
     pub(super) is_estimate: bool,
     pub(super) event_bytes_per_second: Option<f64>,
     pub(super) trace_bytes: u64,
     pub(super) spool_bytes: u64,
-    /// Events that were lost, as far as is known.
+    /// Number of lost events, as far as known.
     pub(super) lost_events: u64,
     /// N.
     pub(super) threads: u32,
@@ -85,32 +85,32 @@ pub(super) struct Look {
     pub(super) blame: Vec<Blame>,
     pub(super) blocked: Vec<Blocked>,
     pub(super) not_seen: Vec<NotSeen>,
-    /// What a reader should know of these numbers.
+    /// Notes about these numbers.
     pub(super) notes: Vec<String>,
     #[serde(skip)]
     pub(super) headline: Option<String>,
 }
 
-/// A trace, and what of it was read.
+/// A trace, and the events read from it.
 #[derive(Debug)]
 pub(super) struct Watched {
     follower: Follower,
     names: Table,
     known_codes: usize,
-    /// How far the program's clock is ahead of ours.
+    /// How far the program's clock is ahead of ours, in nanoseconds.
     ahead_ns: i64,
-    /// When the spool was read last.
+    /// The time of the last read from the spool.
     polled: Option<Instant>,
-    /// Words per event, of those that were read.
+    /// Number of words per event, on average over the events read.
     words: u64,
     events: u64,
-    /// The look at a trace that nobody writes any more.
+    /// The snapshot of a trace that is no longer being written.
     ended: Option<Look>,
 }
 
 impl Watched {
     /// # Errors
-    /// It is no trace, or cannot be read.
+    /// The file is not a trace, or cannot be read.
     pub(super) fn open(trace: &Path) -> Result<Watched> {
         let follower = Follower::open(trace)
             .map_err(|error| Failure::because(format!("cannot read {}", trace.display()), &error))?;
@@ -131,7 +131,7 @@ impl Watched {
         self.follower.reader().path()
     }
 
-    /// Its rank in an MPI job, where calls of MPI are recorded.
+    /// Its rank in an MPI job, if MPI calls are recorded.
     pub(super) fn rank_in_mpi(&self) -> Option<u32> {
         self.follower.reader().metadata().mpi.as_ref()?.rank
     }
@@ -145,7 +145,7 @@ impl Watched {
         self.follower.is_followable()
     }
 
-    /// Reads what is new, so that a look an interval later has something to look at.
+    /// Reads new events, so that a snapshot an interval later has something to cover.
     ///
     /// # Errors
     /// The spool cannot be read.
@@ -156,7 +156,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Looks at the last interval. No more than `most_events` are interpreted.
+    /// Takes a snapshot of the last interval. At most `most_events` events are interpreted.
     ///
     /// # Errors
     /// The trace cannot be read.
@@ -169,7 +169,7 @@ impl Watched {
         }
     }
 
-    /// A tracer that has ended has removed its spool; one that was killed is gone.
+    /// Detects the end: a tracer that has ended has removed its spool, and a killed process no longer exists.
     fn notice_end(&mut self) -> Result<()> {
         if self.is_running() && !self.follower.is_still_written() {
             let path = self.follower.reader().path().to_owned();
@@ -228,13 +228,13 @@ impl Watched {
         Ok(look)
     }
 
-    /// Makes a small trace of the window, and interprets it.
+    /// Writes a small trace of the window, and interprets it.
     fn interpret(&mut self, choice: &Choice, window: (u64, u64), look: &mut Look) -> Result<()> {
         let cannot = |error: &(dyn std::error::Error + 'static)| {
             Failure::because("cannot read the newest events", error)
         };
         let bytes = self.follower.excerpt(window.0, window.1);
-        // In memory where that is possible; without a name, so that nothing is left behind.
+        // In memory if possible, and without a name, so that no file is left behind.
         let file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
         let mut file = file.map_err(|error| cannot(&error))?;
         file.write_all(&bytes).map_err(|error| cannot(&error))?;
@@ -254,7 +254,7 @@ impl Watched {
         Ok(())
     }
 
-    /// The end of a trace that nobody writes.
+    /// A snapshot of the end of a trace that is no longer being written.
     fn look_at_file(&mut self, choice: &Choice, most_events: usize) -> Result<Look> {
         if let Some(ended) = &self.ended {
             return Ok(ended.clone());
@@ -299,7 +299,7 @@ impl Watched {
         Ok(look)
     }
 
-    /// Looks at the end of a trace of which not all is interpreted.
+    /// A snapshot of the end of a trace that is not interpreted completely.
     fn take_end(&mut self, choice: &Choice, most_events: usize, look: &mut Look) -> Result<()> {
         let reader = self.follower.reader();
         let last = reader.last_ticks();
@@ -331,10 +331,10 @@ impl Watched {
         }
     }
 
-    /// Writes what happened in the last time as a trace beside the other ones here; gives words about it.
+    /// Saves what happened during the last time as a trace in the current directory; returns a message about it.
     ///
     /// # Errors
-    /// There is no room for it, or the trace cannot be read.
+    /// There is not enough space, or the trace cannot be read.
     pub(super) fn save(&mut self, last: Duration, choice: &Choice) -> Result<String> {
         self.follower.renew().map_err(|error| {
             let path = self.follower.reader().path().display();
@@ -369,11 +369,11 @@ impl Watched {
     }
 }
 
-/// A name in the working directory that no file has: `app.4711.top-1.omptrace`.
+/// An unused name in the current directory: `app.4711.top-1.omptrace`.
 fn free_name(reader: &Reader) -> Result<PathBuf> {
     let stem = reader.path().file_stem().unwrap_or_default();
     let stem = stem.to_string_lossy();
-    // What is added must have room in a file's name.
+    // The name must have room for what is appended.
     let stem = &stem[..stem.floor_char_boundary(220)];
     (1..1000)
         .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
@@ -382,7 +382,7 @@ fn free_name(reader: &Reader) -> Result<PathBuf> {
 }
 
 impl Look {
-    /// A look at a process of which nothing is known yet.
+    /// A snapshot of a process about which nothing is known yet.
     pub(super) fn empty(process: String, state: State) -> Look {
         Look {
             trace: PathBuf::new(),
@@ -432,7 +432,7 @@ fn ns(duration: Duration) -> Ns {
     Ns::try_from(duration.as_nanos()).unwrap_or(Ns::MAX)
 }
 
-/// `1.2 million events per second`, to two digits or three.
+/// `1.2 million events per second`, with two or three digits.
 pub(super) fn per_second(rate: f64, thing: &str) -> String {
     let (scaled, word) = match rate {
         1e9.. => (rate / 1e9, " billion"),

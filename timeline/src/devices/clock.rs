@@ -1,14 +1,14 @@
-//! From a device's clock to the timeline's: a piecewise linear map.
+//! Converts a device's clock to the timeline's by a piecewise linear map.
 //!
-//! There are three sources, the better first. The tracer has read pairs of both clocks. The runtime has translated some times.
-//! Where there is neither, two bounds hold: nothing begins before the host asks for it, nothing ends after its record was
-//! delivered.
+//! There are three sources, in order of preference: pairs of both clocks that the tracer has read; times that the
+//! runtime has translated; and if there are neither, bounds: no operation begins before the host requests it, and none
+//! ends after its record was delivered.
 
 use serde::Serialize;
 
-/// Points closer together than this give the rate too badly; of those, the most certain is kept.
+/// Points closer together than this make the rate too inaccurate; of such points, the most accurate one is kept.
 const KNOT_DISTANCE_NS: f64 = 50e6;
-/// A translation that is off by more than this counts from another zero than the time of day.
+/// If a translated time is off by more than this, it does not count from the epoch of the time of day.
 const SAME_ZERO_NS: f64 = 1e9;
 
 /// A time on both clocks.
@@ -17,32 +17,32 @@ pub(crate) struct ClockPoint {
     pub(crate) device_time: u64,
     /// Nanoseconds since the session's start.
     pub(crate) ns: f64,
-    /// It may be off by so much.
+    /// The largest error of `ns`.
     pub(crate) uncertainty_ns: f64,
 }
 
-/// A record whose operation of the host is known: what the map must respect.
+/// Bounds of a record whose host operation is known; the map must respect them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
-    /// On the device's clock.
+    /// The start on the device's clock.
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// When the host asked for it, in nanoseconds since the session's start; `None` where that is not known.
+    /// When the host requested the operation, in nanoseconds since the session's start; `None` if unknown.
     pub(crate) asked_ns: Option<f64>,
     /// When the record was delivered.
     pub(crate) delivered_ns: f64,
 }
 
-/// Where a map comes from.
+/// The source of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
     /// Both clocks were read together.
     #[default]
     ClockPairs,
-    /// `ompt_translate_time` was asked.
+    /// `ompt_translate_time` was called.
     TranslateTime,
-    /// It was fitted between operations of the host and deliveries of records.
+    /// The map was fitted between the requests of the host and the deliveries of records.
     HostOperations,
 }
 
@@ -59,16 +59,16 @@ impl ClockSource {
 /// How a device's times were mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceClockReport {
-    /// The readings that the map was made of.
+    /// The kind of readings from which the map was made.
     pub source: ClockSource,
-    /// Points of the map.
+    /// Number of points of the map.
     pub points: usize,
-    /// How far mapped times may be off, in nanoseconds: the uncertainty of the points. Points that the map leaves out add by
-    /// how much they contradict it.
+    /// The largest error of mapped times, in nanoseconds: the uncertainty of the points, or the deviation of points
+    /// that the map does not pass through.
     pub uncertainty_ns: u64,
-    /// How far `ompt_translate_time` and the readings of both clocks are apart at most, where there are both.
+    /// The largest difference between `ompt_translate_time` and the readings of both clocks, if there are both.
     pub translation_differs_ns: Option<u64>,
-    /// By how much mapped times contradict the host's operations, on average of those looked at.
+    /// How much mapped times contradict the host's operations, as the mean over the records that were checked.
     pub residual_ns: u64,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct DeviceClockMap {
     uncertainty_ns: f64,
 }
 
-/// From here on, `ns_per_tick` holds.
+/// A segment of the map: from this point on, `ns_per_tick` applies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Knot {
     device_time: u64,
@@ -105,7 +105,7 @@ struct Knot {
 }
 
 impl DeviceClockMap {
-    /// The map through `points`; `None` where there are none.
+    /// The map through `points`; `None` if there are none.
     pub(crate) fn through(mut points: Vec<ClockPoint>) -> Option<DeviceClockMap> {
         points.retain(|point| point.ns.is_finite());
         points.sort_by(|a, b| a.device_time.cmp(&b.device_time).then(a.ns.total_cmp(&b.ns)));
@@ -128,7 +128,8 @@ impl DeviceClockMap {
         Some(map)
     }
 
-    /// The map that shifts device times, taken for nanoseconds, so that they respect as many `bounds` as possible.
+    /// The map that shifts device times, which are assumed to be nanoseconds, so that they respect as many `bounds` as
+    /// possible.
     pub(crate) fn between(bounds: &[Bounds]) -> Option<DeviceClockMap> {
         let zero = bounds.first()?.begin;
         let since = |time: u64| time.wrapping_sub(zero) as i64 as f64;
@@ -152,7 +153,7 @@ impl DeviceClockMap {
         knot.ns + ticks as f64 * knot.ns_per_tick
     }
 
-    /// By how much the map contradicts `bounds`, on average.
+    /// How much the map contradicts `bounds`, on average.
     fn residual_ns(&self, bounds: &[Bounds]) -> f64 {
         let contradiction = |bound: &Bounds| {
             let early = bound.asked_ns.map_or(0.0, |asked| asked - self.ns(bound.begin));
@@ -163,14 +164,14 @@ impl DeviceClockMap {
     }
 }
 
-/// Nanoseconds per tick between two points; `None` unless both clocks went forward.
+/// Nanoseconds per tick between two points; `None` unless both clocks advanced.
 fn rate(a: ClockPoint, b: ClockPoint) -> Option<f64> {
     let ticks = b.device_time.checked_sub(a.device_time)?;
     let rate = (b.ns - a.ns) / ticks as f64;
     (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
-/// The points that the map goes through: the first, the last, and between them the most certain of each stretch.
+/// The points through which the map passes: the first, the last, and in between the most accurate one of each interval.
 fn path(points: &[ClockPoint]) -> Vec<ClockPoint> {
     let mut path: Vec<ClockPoint> = Vec::new();
     let last = points.last().copied();
@@ -185,7 +186,7 @@ fn path(points: &[ClockPoint]) -> Vec<ClockPoint> {
             path.push(*best);
         }
     }
-    // Without it, times after the last stretch would follow a rate of before.
+    // Without the last point, later times would be extrapolated with the rate of an earlier interval.
     if let Some(last) = last
         && let Some(before) = path.last().copied()
         && before != last
@@ -199,7 +200,8 @@ fn path(points: &[ClockPoint]) -> Vec<ClockPoint> {
     path
 }
 
-/// A translation by the runtime: device time, seconds, and when it was asked, in nanoseconds since the session's start.
+/// A translation by the runtime: device time, seconds, and when the tracer requested it, in nanoseconds since the
+/// session's start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Translation {
     pub(crate) device_time: u64,
@@ -207,9 +209,9 @@ pub(crate) struct Translation {
     pub(crate) asked_ns: f64,
 }
 
-/// The runtime's translations as points. They count from a zero of their own. It may be that of the time of day, of which the
-/// session started at `realtime_ns`. Else device times whose place on the timeline `pairs` knows give it, or the fact that
-/// no time lies in the future.
+/// The runtime's translations as points. Their epoch is unknown. It may be that of the time of day, on which the
+/// session started at `realtime_ns`. Otherwise it is derived from `pairs`, or if there are none, from the fact that no
+/// translated time lies in the future.
 fn translated(
     translations: &[Translation],
     pairs: Option<&DeviceClockMap>,
@@ -234,13 +236,13 @@ fn translated(
     let point = |translation: &Translation| ClockPoint {
         device_time: translation.device_time,
         ns: ns(translation) - zero,
-        // A double of seconds since 1970.
+        // The precision of a `double` that contains seconds since 1970.
         uncertainty_ns: ns(translation).abs() * f64::EPSILON,
     };
     translations.iter().map(point).collect()
 }
 
-/// The best map that there is, and what is to be said of it.
+/// The best available map, and a report about it.
 pub(crate) fn choose(
     pairs: Vec<ClockPoint>,
     translations: &[Translation],
@@ -255,7 +257,7 @@ pub(crate) fn choose(
         pairs.iter().map(difference).fold(0.0, f64::max) as u64
     });
     let (source, points, map) = match (of_pairs, of_runtime) {
-        // Of two that contradict the host equally little, the one that was measured.
+        // If both contradict the host equally little, prefers the measured map.
         (Some(a), Some(b)) if b.residual_ns(bounds) < a.residual_ns(bounds) => {
             (ClockSource::TranslateTime, number.1, b)
         }
@@ -283,7 +285,7 @@ mod tests {
         ClockPoint { device_time, ns, uncertainty_ns }
     }
 
-    /// A device whose clock began at 5000, runs at 2 GHz and drifts.
+    /// A device whose clock starts at 5000, runs at 2 GHz and drifts.
     fn device_time(ns: f64) -> u64 {
         5000 + (ns * 2.0 * (1.0 + 200e-6)) as u64
     }
@@ -341,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_contradicts_the_host_less_is_chosen() {
-        // The readings lie a millisecond in the past.
+        // The readings are a millisecond old.
         let pairs: Vec<ClockPoint> = (0..3)
             .map(|s| point(device_time(f64::from(s) * SECOND), f64::from(s) * SECOND - 1e6, 9.0))
             .collect();

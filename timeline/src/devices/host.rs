@@ -1,4 +1,5 @@
-//! The host's side: which target region a thread is in, which operations it has asked devices for.
+//! The host's view of devices: the target regions in which threads are, and the operations that they request from
+//! devices.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use super::queues::Label;
 use super::record::{DataOp, Work};
 use crate::model::{LinkKind, Ns, Point};
 
-/// Operations that may still get a record; older ones are forgotten.
+/// Number of operations for which a record may still arrive; older ones are forgotten.
 const MAX_OPERATIONS: usize = 1 << 20;
-/// The number of newest operations among which one is looked for that a record may belong to without naming it.
+/// Number of newest operations that are searched for the one to which a record may belong without naming it.
 const MAX_LOOKED_AT: usize = 1 << 12;
 
-/// A target region that a thread is in.
+/// A target region in which a thread is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetRegion {
     pub(crate) kind: ompt::ompt_target_t,
@@ -37,7 +38,7 @@ impl TargetRegion {
     }
 }
 
-/// Things by number, the newest last. Of more than [`MAX_OPERATIONS`] the oldest is forgotten.
+/// Values by id, in the order of insertion. If there are more than [`MAX_OPERATIONS`], the oldest is dropped.
 #[derive(Debug)]
 struct Newest<T> {
     by_id: FastMap<u64, T>,
@@ -51,7 +52,7 @@ impl<T> Default for Newest<T> {
 }
 
 impl<T> Newest<T> {
-    /// Adds the newest. Gives what is forgotten for it: one of the same number, else the oldest.
+    /// Adds the newest value. Returns a value that is dropped for it: one with the same id, otherwise the oldest.
     fn add(&mut self, id: u64, new: T) -> Option<T> {
         if let Some(replaced) = self.by_id.insert(id, new) {
             return Some(replaced);
@@ -69,14 +70,14 @@ impl<T> Newest<T> {
         ids.filter_map(|id| self.by_id.get(id))
     }
 
-    /// All of them, the oldest first.
+    /// Removes all values, oldest first.
     fn drain(&mut self) -> impl Iterator<Item = T> {
         let ids = self.order.drain(..);
         ids.filter_map(|id| self.by_id.remove(&id))
     }
 }
 
-/// The target regions that records of devices may name, where a runtime reports no operations.
+/// The target regions that device records may name if the runtime reports no operations.
 #[derive(Debug, Default)]
 pub(crate) struct Regions(Newest<Entered>);
 
@@ -97,7 +98,7 @@ impl Regions {
         self.0.add(id, entered);
     }
 
-    /// What the region `id` asked its device for, by the record of it.
+    /// Derives the host's operation from a record of region `id`.
     pub(crate) fn operation(&mut self, work: &Work, id: u64) -> Option<HostOperation> {
         let entered = self.0.by_id.get_mut(&id)?;
         entered.has_record = true;
@@ -112,7 +113,8 @@ impl Regions {
         })
     }
 
-    /// No more records come: the regions that ran code on their device, and of which it has no record: thread and begin of each.
+    /// No more records will arrive. Returns the regions that ran code on their device but have no record: thread and
+    /// start of each.
     pub(crate) fn without_record(&mut self) -> Vec<(usize, Ns)> {
         let entered = self.0.drain();
         entered
@@ -122,10 +124,10 @@ impl Regions {
     }
 }
 
-/// An operation that a thread asks a device for.
+/// An operation that a thread requests from a device.
 #[derive(Clone, Debug)]
 pub(crate) struct HostOperation {
-    /// Where and when the host asked.
+    /// Where and when the host requested the operation.
     pub(crate) at: Point,
     pub(crate) device_num: i32,
     pub(crate) host_op_id: u64,
@@ -133,7 +135,7 @@ pub(crate) struct HostOperation {
     /// The code address of the target construct.
     pub(crate) codeptr_ra: Address,
     pub(crate) work: Work,
-    /// The place of the host's thread.
+    /// The index of the host's thread.
     pub(crate) thread: usize,
 }
 
@@ -167,13 +169,13 @@ impl DataOp {
         }
     }
 
-    /// The operation without saying whether it is asynchronous: kinds of OpenMP 5.1 and later are 16 above.
+    /// The operation without its asynchronous variant: since OpenMP 5.1, the kinds of the latter are higher by 16.
     pub(crate) fn kind(&self) -> ompt::ompt_target_data_op_t {
         const ASYNC: u32 = 16;
         ompt::ompt_target_data_op_t(self.optype.0 % ASYNC)
     }
 
-    /// Whether no bytes move: memory is allocated, deleted, associated.
+    /// Whether no bytes are transferred: memory is allocated, deleted or associated.
     pub(crate) fn is_of_memory(&self) -> bool {
         [
             ompt::ompt_target_data_alloc,
@@ -184,7 +186,7 @@ impl DataOp {
         .contains(&self.kind())
     }
 
-    /// The device that does it; the other end may be the host, whose number is not known.
+    /// The device that performs the operation. The other end may be the host, whose device number is unknown.
     pub(crate) fn device_num(&self, is_device: impl Fn(i32) -> bool) -> i32 {
         let (src, dest) = (self.src_device_num, self.dest_device_num);
         let (first, second) = match self.kind() {
@@ -195,11 +197,11 @@ impl DataOp {
     }
 }
 
-/// An operation that a traced device was asked for, and what became of it.
+/// An operation that was requested from a traced device, and its state.
 #[derive(Debug)]
 struct Asked {
     operation: HostOperation,
-    /// The host's view of it, once it ended for the host.
+    /// The host's view of the operation, once the host has seen its end.
     observed: Option<Observed>,
     has_record: bool,
 }
@@ -211,35 +213,35 @@ impl Asked {
     }
 }
 
-/// The host's view of an operation.
+/// The host's view of a completed operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
-    /// When the host had it behind it.
+    /// When the operation ended for the host.
     pub(crate) end: Ns,
-    /// Its label then: later the address may mean something else.
+    /// The label at that time: later, the address may have another meaning.
     pub(crate) label: Arc<Label>,
 }
 
-/// An operation of a traced device that no record came of.
+/// An operation of a traced device for which no record arrived.
 #[derive(Debug)]
 pub(crate) struct Unrecorded {
     pub(crate) operation: HostOperation,
     pub(crate) observed: Observed,
 }
 
-/// Operations that devices may have records of, by number, newest last.
+/// Operations for which device records may arrive, by id, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct HostOperations(Newest<Asked>);
 
 impl HostOperations {
-    /// The host asks for an operation. Gives one that is forgotten for it, if no record came of that.
+    /// The host requests an operation. Returns an operation that is forgotten for it, if no record of that has arrived.
     pub(crate) fn add(&mut self, operation: HostOperation) -> Option<Unrecorded> {
         let id = operation.host_op_id;
         let asked = Asked { operation, observed: None, has_record: false };
         self.0.add(id, asked)?.without_record()
     }
 
-    /// The host has the operation behind it.
+    /// The host has seen the end of the operation.
     pub(crate) fn ended(&mut self, operation: HostOperation, observed: Observed) {
         if let Some(asked) = self.0.by_id.get_mut(&operation.host_op_id) {
             asked.operation = operation;
@@ -247,19 +249,19 @@ impl HostOperations {
         }
     }
 
-    /// A record of the operation came.
+    /// A record of the operation has arrived.
     pub(crate) fn recorded(&mut self, host_op_id: u64) {
         if let Some(asked) = self.0.by_id.get_mut(&host_op_id) {
             asked.has_record = true;
         }
     }
 
-    /// Whether the runtime has reported none.
+    /// Whether the runtime has not reported any operations.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.order.is_empty()
     }
 
-    /// The operation that a record names, by both numbers; some runtimes have them in each other's place.
+    /// The operation that a record names by both ids. Some runtimes exchange the two.
     pub(crate) fn named(&self, work: &Work, host_op_id: u64, target_id: u64) -> Option<&HostOperation> {
         let by = |id: u64, target_id: u64| {
             self.fitting(work, id).filter(|operation| operation.target_data == target_id)
@@ -267,7 +269,7 @@ impl HostOperations {
         by(host_op_id, target_id).or_else(|| by(target_id, host_op_id))
     }
 
-    /// The operation whose number a record has, whatever it has for the target region.
+    /// The operation with the id of the record, regardless of the record's target region.
     pub(crate) fn numbered(&self, work: &Work, host_op_id: u64) -> Option<&HostOperation> {
         self.fitting(work, host_op_id)
     }
@@ -277,8 +279,8 @@ impl HostOperations {
         operation.fits(work).then_some(operation)
     }
 
-    /// The newest operation of the target region that the record's work can have begun with and that has no record yet. For
-    /// runtimes that give operations numbers of their own.
+    /// The newest operation of the target region that fits the record, was requested before the record's start, and has
+    /// no record yet. For runtimes whose operation ids differ from those in records.
     pub(crate) fn likely(&self, work: &Work, target_id: u64, begin: Ns) -> Option<&HostOperation> {
         if target_id == 0 {
             return None;
@@ -295,7 +297,7 @@ impl HostOperations {
             .map(|asked| &asked.operation)
     }
 
-    /// No more records come: the operations that have none, in the order in which the host asked.
+    /// No more records will arrive. Returns the operations without a record, in the order of their requests.
     pub(crate) fn finish(&mut self) -> Vec<Unrecorded> {
         let asked = self.0.drain();
         let mut unrecorded: Vec<Unrecorded> = asked.filter_map(Asked::without_record).collect();

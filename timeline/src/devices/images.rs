@@ -9,19 +9,19 @@ use omptrace_trace_format::event::{DeviceImage, DeviceLoad};
 
 use omptrace_symbols::kernel;
 
-/// Bytes of all images that are put together at once.
+/// Largest total size of images that are being assembled.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The functions with target constructs, by line.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     functions: BTreeMap<u32, BTreeSet<String>>,
-    /// Images whose parts are not all here yet, by device and module, each with its length.
+    /// Incomplete images, by device and module, each with its length and the bytes so far.
     parts: BTreeMap<(i32, u64), (u64, Vec<u8>)>,
 }
 
 impl Images {
-    /// An image of which parts follow, perhaps.
+    /// An image was loaded; its parts may follow.
     pub(crate) fn load(&mut self, e: &DeviceLoad<'_>) {
         let waiting: u64 = self.parts.values().map(|(len, _)| *len).sum();
         if e.bytes <= MAX_BYTES.saturating_sub(waiting) {
@@ -29,7 +29,7 @@ impl Images {
         }
     }
 
-    /// A part of an image; behind the last, its functions are known.
+    /// Adds a part of an image. After the last part, reads the image's functions.
     pub(crate) fn part(&mut self, e: &DeviceImage<'_>) {
         let key = (e.device_num, e.module_id);
         let Some((len, bytes)) = self.parts.get_mut(&key) else {
@@ -56,13 +56,13 @@ impl Images {
         }
     }
 
-    /// Whether `function` has target constructs.
+    /// Whether `function` contains target constructs.
     pub(crate) fn has(&self, function: &str) -> bool {
         let mut functions = self.functions.values();
         functions.any(|in_line| in_line.contains(function))
     }
 
-    /// The function whose target construct is in `line`, where there is one only.
+    /// The function with the target construct in `line`, if there is exactly one.
     pub(crate) fn function(&self, line: u32) -> Option<&str> {
         let functions = self.functions.get(&line)?;
         functions.first().filter(|_| functions.len() == 1).map(String::as_str)

@@ -1,4 +1,5 @@
-//! Devices on the timeline: what they did, by their own records, or else by what the host saw of it.
+//! Devices on the timeline: their operations, according to their own records, or if there are none, as observed by the
+//! host.
 //!
 //! ```text
 //! host:   target_data_op_emi, target_submit_emi --> HostOperations ----+--> host-observed work --+
@@ -43,59 +44,60 @@ use queues::{Label, Placed, Queue};
 use record::{DataOp, DeviceWork, Work};
 use sum::Sum;
 
-/// The facts that a device's timeline was made of.
+/// How a device's timeline was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceReport {
-    /// Pieces of work that the device has records of.
+    /// Number of operations that the device recorded.
     pub records: u64,
-    /// Pieces of work of which only the host's begin and end are known.
+    /// Number of operations of which only the start and end on the host are known.
     pub host_observed: u64,
-    /// The operations that the device should have given records of, for it was traced.
+    /// Number of operations of a traced device that should have been recorded, but were not.
     pub without_record: u64,
-    /// Records for which no operation of the host was found.
+    /// Number of records for which no host operation was found.
     pub uncorrelated: u64,
-    /// Bytes of its memory that were in use at once, at most, by the host's allocations.
+    /// Peak number of bytes of device memory in use, by the host's allocations.
     pub peak_bytes: u64,
-    /// The same for what each place of the program allocated; empty where no allocation was seen.
+    /// The memory allocated at each place of the program; empty if no allocation was seen.
     #[serde(skip)]
     pub memory: Vec<MemoryOfPlace>,
-    /// How its times were mapped.
+    /// How the device's times were mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<DeviceClockReport>,
 }
 
-/// What a place of the program allocated on a device.
+/// The device memory that a place of the program allocated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryOfPlace {
-    /// The place; empty where it is not known.
+    /// The place; empty if unknown.
     pub source: Source,
-    /// How often.
+    /// Number of allocations.
     pub allocations: u64,
-    /// Bytes of it that were in use at once, at most.
+    /// Peak number of bytes in use.
     pub peak_bytes: u64,
 }
 
 /// The devices of a process.
 pub(crate) struct Devices {
     survey: Survey,
-    /// The runtimes' names for them, by number.
+    /// The runtimes' names of the devices, by number.
     types: BTreeMap<i32, String>,
     devices: BTreeMap<i32, Device>,
     threads: Vec<OnHost>,
     operations: HostOperations,
     regions: Regions,
-    /// The kinds of work of which there are records that match no operation of the host. An operation without a record may be
-    /// the one that they are of.
+    /// The work of records that match no host operation. Each of these may be the record of an operation that seems to
+    /// have none.
     anonymous: Vec<Work>,
-    /// From when to when recording was paused, in order.
+    /// The intervals in which recording was paused, in order.
     pauses: Vec<(Ns, Ns)>,
     images: Images,
-    /// Names of kernels by the code address of their construct, and by the name in their record; valid until a module comes or goes.
+    /// Names of kernels by the code address of their construct and by the name in their record. Cleared whenever a
+    /// module is loaded or unloaded.
     kernels: FastMap<(u64, Option<Arc<str>>), Arc<Label>>,
     data_ops: BTreeMap<(u32, u64), Arc<Label>>,
 }
 
-/// The operation that a thread of the host is in the midst of.
+/// A thread of the host, with its target regions and the operations that it has requested and not seen the end of.
 struct OnHost {
     stream: u32,
     regions: Vec<TargetRegion>,
@@ -104,34 +106,34 @@ struct OnHost {
 
 #[derive(Default)]
 struct Device {
-    /// By kind, and whether they hold what the host observed.
+    /// The queues by kind, and by whether their operations were only observed by the host.
     queues: BTreeMap<(QueueKind, bool), Queue>,
     report: DeviceReport,
     memory: Memory,
 }
 
-/// More than any device has; a counter of such numbers does not overflow.
+/// More bytes than any device has. A counter of such numbers does not overflow.
 const MAX_BYTES: u64 = 1 << 48;
 
-/// The memory that is allocated on a device, as far as the host knows.
+/// The allocated memory of a device, as far as the host knows.
 #[derive(Default)]
 struct Memory {
     counter: Option<CounterId>,
     by_address: FastMap<u64, Allocated>,
     in_use: Sum,
     places: Vec<MemoryAtPlace>,
-    /// The number of each place in the list.
+    /// The index of each place in `places`.
     by_source: FastMap<Source, usize>,
 }
 
-/// A piece of memory, and the number of the place that asked for it.
+/// An allocation, and the index of the place that requested it.
 #[derive(Clone, Copy)]
 struct Allocated {
     bytes: u64,
     place: usize,
 }
 
-/// What a place of the program has on a device.
+/// The memory that a place of the program has allocated on a device.
 #[derive(Default)]
 struct MemoryAtPlace {
     report: MemoryOfPlace,
@@ -139,8 +141,8 @@ struct MemoryAtPlace {
 }
 
 impl Devices {
-    /// The devices of a process whose threads have these `streams`. `types` are the runtime's words for the devices; of those in
-    /// `tracks` the location is defined already.
+    /// The devices of a process whose threads have these `streams`. `types`: the runtime's names of the devices.
+    /// `tracks`: the devices whose location is already defined.
     pub(crate) fn new(
         survey: Survey,
         types: BTreeMap<i32, String>,
@@ -163,19 +165,19 @@ impl Devices {
         }
     }
 
-    /// Addresses mean something else from now on.
+    /// A module was loaded or unloaded, so addresses may have other meanings.
     pub(crate) fn modules_changed(&mut self) {
         self.kernels.clear();
     }
 
-    /// Recording is paused: operations get numbers that the trace does not have.
+    /// Recording is paused. Operations in a pause get ids that are missing in the trace.
     pub(crate) fn paused(&mut self, time: Ns) {
         if self.pauses.last().is_none_or(|(_, end)| *end < Ns::MAX) {
             self.pauses.push((time, Ns::MAX));
         }
     }
 
-    /// Recording goes on.
+    /// Recording continues.
     pub(crate) fn resumed(&mut self, time: Ns) {
         if let Some((_, end)) = self.pauses.last_mut() {
             *end = time.min(*end);
@@ -258,7 +260,7 @@ impl Devices {
             if let Some(operation) = self.threads[thread].operations.last_mut()
                 && matches!(&operation.work, Work::DataOp(begun) if begun.optype == op.optype)
             {
-                // Only now the address on the device is known.
+                // The address on the device is known only at the end.
                 operation.work = Work::DataOp(op);
             }
             self.end(
@@ -285,7 +287,8 @@ impl Devices {
         }
     }
 
-    /// The thread's newest operation that `is_it` ends; without a record, that is all that is known of it.
+    /// Ends the thread's newest operation for which `is_it` holds. If its device is not traced, places it as observed
+    /// by the host.
     fn end(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, is_it: impl Fn(&Work) -> bool) {
         let open = &mut self.threads[thread].operations;
         let Some(index) = open.iter().rposition(|operation| is_it(&operation.work)) else {
@@ -302,10 +305,10 @@ impl Devices {
         }
     }
 
-    /// A traced device gave no record of the operation: it is shown as the host observed it, and reported.
+    /// A traced device did not record the operation: shows it as observed by the host, and reports a repair.
     fn place_unrecorded(&mut self, stage: &mut Stage<'_>, unrecorded: Unrecorded) {
         let Unrecorded { operation, observed } = unrecorded;
-        // Among the records that name no operation may be that of this one.
+        // The operation's record may be among those that name no operation.
         if self.anonymous.iter().any(|work| operation.fits(work)) {
             return;
         }
@@ -359,7 +362,7 @@ impl Devices {
         self.work(stage, clock, e.device_num, DeviceWork::of_native(e))
     }
 
-    /// A device reports work that it did; what was repaired of it is the error.
+    /// Processes a record of a device. The error is the repair to count.
     fn work(
         &mut self,
         stage: &mut Stage<'_>,
@@ -477,10 +480,10 @@ impl Devices {
         }
     }
 
-    /// The process has no more events.
+    /// Ends the timelines of the devices.
     pub(crate) fn finish(mut self, stage: &mut Stage<'_>) -> BTreeMap<i32, DeviceReport> {
         let regions = self.regions.without_record();
-        // Where the runtime reports operations, they are what should have records.
+        // If the runtime reports operations, records are expected per operation instead of per region.
         if self.operations.is_empty() {
             for (thread, time) in regions {
                 let stream = self.threads[thread].stream;
@@ -499,7 +502,7 @@ impl Devices {
     }
 }
 
-/// A device's name for people; `kind` is the runtime's word, empty where there is none.
+/// A device's displayed name. `kind`: the runtime's name of the device type; may be empty.
 pub(crate) fn device_name(device_num: i32, kind: &str) -> String {
     match kind {
         "" => format!("device {device_num}"),
@@ -507,8 +510,8 @@ pub(crate) fn device_name(device_num: i32, kind: &str) -> String {
     }
 }
 
-/// The name of the kernel of a target construct, whose place is known as text and in the source. `linkage_name` is what its
-/// record has.
+/// The label of the kernel of a target construct, whose place is given as text and as source location. `linkage_name`:
+/// the name in the kernel's record.
 fn kernel_label(images: &Images, place: Option<(String, Source)>, linkage_name: Option<&str>) -> Label {
     let function = linkage_name.map(omptrace_symbols::kernel_function);
     let Some((text, source)) = place else {
@@ -530,7 +533,8 @@ fn kernel_label(images: &Images, place: Option<(String, Source)>, linkage_name: 
 }
 
 impl Memory {
-    /// The operation has ended, which the program has at `source`: more or less memory of the device is in use. Gives the bytes.
+    /// Updates the memory in use after an operation, which the program requested at `source`. Returns the bytes in use,
+    /// or 0 if nothing changed.
     fn change(
         &mut self,
         stage: &mut Stage<'_>,
@@ -541,11 +545,11 @@ impl Memory {
         let before = self.in_use.0;
         match op.kind() {
             ompt::ompt_target_data_alloc => {
-                // What was there is gone: the runtime did not report when.
+                // An earlier allocation at this address must be gone: the runtime did not report its end.
                 self.free(op.dest_addr);
                 self.allocate(op.dest_addr, op.bytes.min(MAX_BYTES), source);
             }
-            // Its own number of bytes is 0 in some runtimes.
+            // Some runtimes report 0 bytes for deletions, so the size is that of the allocation.
             ompt::ompt_target_data_delete => self.free(op.src_addr),
             _ => {}
         }
@@ -586,7 +590,7 @@ impl Memory {
         }
     }
 
-    /// What the places of the program had in use, in the order in which they were met.
+    /// The memory of all places of the program, in the order of their first allocation.
     fn of_places(&self) -> Vec<MemoryOfPlace> {
         let reports = self.places.iter().map(|place| place.report.clone());
         reports.collect()

@@ -1,10 +1,10 @@
-//! Which work of a device has a track of its own.
+//! The kinds of device operations that have tracks of their own.
 
 use ompt_sys as ompt;
 
 use super::record::Work;
 
-/// The kinds of work that have tracks of their own, in the order of display.
+/// The kinds of operations that have tracks of their own, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum QueueKind {
     Kernels,
@@ -25,7 +25,7 @@ impl QueueKind {
         };
         match op.kind() {
             _ if op.is_of_memory() => QueueKind::Memory,
-            // Whatever a runtime calls it: LLVM's says that it is from the device.
+            // Regardless of the type that the runtime reports: LLVM calls these transfers from the device.
             _ if op.src_device_num >= 0 && op.src_device_num == op.dest_device_num => QueueKind::WithinDevice,
             ompt::ompt_target_data_transfer_to_device => QueueKind::ToDevice,
             ompt::ompt_target_data_transfer_from_device => QueueKind::FromDevice,
@@ -51,7 +51,7 @@ impl QueueKind {
         }
     }
 
-    /// The name of its counter of bytes per second.
+    /// The name of the counter of its bytes per second.
     pub(super) fn rate(self, device: &str) -> Option<String> {
         match self {
             QueueKind::ToDevice => Some(format!("to {device}")),

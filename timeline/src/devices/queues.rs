@@ -1,7 +1,7 @@
-//! A device's tracks: one per kind of work, more where pieces of work overlap.
+//! The tracks of a device: one for each kind of operation, and more if operations overlap.
 //!
-//! Records come in the order of delivery. A queue holds some back and passes them on in the order of their begins. Each gets the
-//! first row that is free.
+//! Records arrive in the order of delivery. A queue holds some back, to pass them on in the order of their starts. Each
+//! operation is placed in the first free row.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,12 +17,12 @@ use crate::model::{
     Point, Source, Value, argument,
 };
 
-/// Pieces of work that are held back.
+/// Maximum number of operations that are held back.
 const MAX_WAITING: usize = 1 << 14;
-/// Tracks of one kind; what overlaps more often is shortened.
-const MAX_LANES: usize = 64;
+/// Maximum number of tracks per kind. Operations that overlap more often are shortened.
+const MAX_ROWS: usize = 64;
 
-/// A piece of work on the timeline.
+/// An operation on the timeline.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) begin: Ns,
@@ -31,28 +31,28 @@ pub(crate) struct Placed {
     pub(crate) work: Work,
     pub(crate) host_op_id: u64,
     pub(crate) target_id: u64,
-    /// The operation of the host.
+    /// The host operation that led to this operation.
     pub(crate) from: Option<(LinkKind, Point)>,
-    /// The device reported nothing: these are the host's times.
+    /// The device recorded nothing; the times are the host's.
     pub(crate) host_observed: bool,
 }
 
-/// The name of a piece of work, for people.
+/// The displayed name of an operation.
 #[derive(Debug, Default)]
 pub(crate) struct Label {
     pub(crate) name: String,
-    /// Where its construct is; empty for what has none.
+    /// The source location of its construct; empty if there is none.
     pub(crate) source: Source,
 }
 
 impl Label {
-    /// A label without a place in the source.
+    /// A label without a source location.
     pub(crate) fn named(name: String) -> Label {
         Label { name, ..Label::default() }
     }
 }
 
-/// The tracks for one kind of work.
+/// The tracks of one kind of operation.
 #[derive(Debug)]
 pub(crate) struct Queue {
     kind: QueueKind,
@@ -71,7 +71,7 @@ struct Row {
     free_from: Ns,
 }
 
-/// Ordered by begin, then arrival.
+/// An operation that is held back, ordered by start, then by arrival.
 #[derive(Debug)]
 struct Waiting {
     arrival: u64,
@@ -105,8 +105,8 @@ impl Ord for Waiting {
 }
 
 impl Queue {
-    /// A queue called `name` for work of this kind, and for work that the host observed or the device recorded. `rate` is the name
-    /// of the counter of its bytes per second, if it has one.
+    /// A queue called `name` for operations of this kind, which either the host observed or the device recorded.
+    /// `rate`: the name of the counter of bytes per second, if there is one.
     pub(crate) fn new(
         (kind, host_observed): (QueueKind, bool),
         device_num: i32,
@@ -134,7 +134,7 @@ impl Queue {
         }
     }
 
-    /// No more work comes.
+    /// Passes on the remaining operations.
     pub(crate) fn finish(&mut self, stage: &mut Stage<'_>) {
         while self.place_first(stage) {}
         if let Some(rate) = &mut self.rate {
@@ -161,7 +161,8 @@ impl Queue {
         });
         if let Some((kind, from)) = placed.from {
             let to = Point { location: track, time: begin };
-            // The clocks are not that exact, and nothing leads back. Before the operation, another region is the innermost.
+            // The mapped clock may be inaccurate, but a link must not lead back in time. Before the host operation,
+            // another region is the innermost.
             let cause = match from.time <= begin {
                 true => Anchor::Inside,
                 false => Anchor::Moment,
@@ -190,13 +191,13 @@ impl Queue {
         }
     }
 
-    /// The row for work that begins at `begin`, and when it begins there.
+    /// The row for an operation that starts at `begin`, and the start of the operation in this row.
     fn row(&mut self, stage: &mut Stage<'_>, begin: Ns) -> (usize, Ns) {
         if let Some(free) = self.rows.iter().position(|row| row.free_from <= begin) {
             return (free, begin);
         }
         let rows = self.rows.len();
-        if rows < MAX_LANES {
+        if rows < MAX_ROWS {
             let name = match rows {
                 0 => self.name.clone(),
                 _ => format!("{} {}", self.name, rows + 1),
@@ -219,7 +220,7 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
     let mut arguments = Vec::new();
     match &placed.work {
         Work::Kernel { requested_num_teams, granted_num_teams, .. } => {
-            // 0 is the program's word, where the operation is known: as many as the runtime likes.
+            // If the host operation is known, 0 is the program's value: the runtime chooses the number.
             if *requested_num_teams > 0 || placed.host_op_id != 0 {
                 arguments.push(argument("requested_num_teams", Value::Uint((*requested_num_teams).into())));
             }
@@ -233,7 +234,7 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
                 ("src_addr", *src_addr, "src_device_num", *src_device_num),
                 ("dest_addr", *dest_addr, "dest_device_num", *dest_device_num),
             ];
-            // NVIDIA's records say neither of a copy that no operation of the host is known of.
+            // NVIDIA's records contain neither address nor device if no host operation of the copy is known.
             for (address, at, device, number) in ends {
                 if at != 0 || number >= 0 {
                     arguments.push(argument(address, Value::Hex(at)));
@@ -257,7 +258,7 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
     arguments
 }
 
-/// Bytes per second of the transfers that are in progress.
+/// The sum of the rates of the transfers in progress.
 #[derive(Debug)]
 struct Rate {
     name: String,
@@ -277,7 +278,7 @@ impl Rate {
         let Some(ns) = u64::try_from(end.saturating_sub(begin)).ok().filter(|ns| *ns > 0) else {
             return;
         };
-        // Bytes per microsecond are megabytes per second.
+        // The counter's unit is MB/s, which is the same as bytes per microsecond.
         let rate = u128::from(bytes) * u128::from(NS_PER_MICROSECOND) / u128::from(ns);
         let rate = i64::try_from(rate).unwrap_or(i64::MAX);
         self.advance(stage, begin);
@@ -285,7 +286,7 @@ impl Rate {
         self.change(stage, begin, rate);
     }
 
-    /// Ends the work that ends until `time`.
+    /// Subtracts the transfers that end until `time`.
     fn advance(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some(Reverse((end, rate))) = self.ends.peek().copied()
             && end <= time

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use ompt_sys as ompt;
 use omptrace_trace_format::event::{DeviceKernel, DeviceNativeRecord, DeviceRecord};
 
-/// The work of a device.
+/// The operation of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Work {
     Kernel {
         requested_num_teams: u32,
-        /// 0 where it is not known.
+        /// 0 if unknown.
         granted_num_teams: u32,
-        /// The function's linkage name, where the record has it.
+        /// The function's linkage name, if the record contains it.
         name: Option<Arc<str>>,
     },
     DataOp(DataOp),
-    /// Something in a format of the device's own.
+    /// An operation in the device's own (native) record format.
     Native {
         name: String,
         hwid: u64,
@@ -24,7 +24,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Takes from the host's operation what the record does not have.
+    /// Copies the values that the record lacks from the host's operation.
     pub(crate) fn complete(&mut self, asked: &Work) {
         match (self, asked) {
             (
@@ -38,7 +38,7 @@ impl Work {
         }
     }
 
-    /// Whether both are of one kind.
+    /// Whether both operations are of the same kind.
     pub(crate) fn is_like(&self, other: &Work) -> bool {
         match (self, other) {
             (Work::Kernel { .. }, Work::Kernel { .. }) | (Work::Native { .. }, Work::Native { .. }) => true,
@@ -59,7 +59,7 @@ pub(crate) struct DataOp {
     pub(crate) dest_device_num: i32,
 }
 
-/// A record of work, times on the device's clock.
+/// A record of an operation. Times are on the device's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DeviceWork {
     pub(crate) work: Work,
@@ -70,11 +70,11 @@ pub(crate) struct DeviceWork {
 }
 
 impl DeviceWork {
-    /// Decodes a record in the standard format; `None` where it is one of something else, or too short.
+    /// Decodes a record in the standard format; `None` if it is of another type, or too short.
     pub(crate) fn of_record(e: &DeviceRecord<'_>) -> Option<DeviceWork> {
         let low = |word: u64| word as u32;
         let high = |word: u64| (word >> 32) as u32;
-        // The structures as they lie in memory: numbers of 32 bits before one of 64 leave a gap.
+        // The words follow the layout of the C structures: 32-bit fields before 64-bit fields leave padding.
         let (work, host_op_id, end) = match (e.r#type, &*e.record) {
             (
                 ompt::ompt_callback_target_submit | ompt::ompt_callback_target_submit_emi,
@@ -106,7 +106,7 @@ impl DeviceWork {
         Some(DeviceWork { work, begin: e.time, end, host_op_id, target_id: e.target_id.0 })
     }
 
-    /// Decodes a kernel by a record with its name.
+    /// Decodes a kernel record, which contains the kernel's name.
     pub(crate) fn of_kernel(e: &DeviceKernel<'_>) -> DeviceWork {
         DeviceWork {
             work: Work::Kernel {
@@ -121,7 +121,7 @@ impl DeviceWork {
         }
     }
 
-    /// Decodes a record in the device's own format.
+    /// Decodes a record in the device's own (native) format.
     pub(crate) fn of_native(e: &DeviceNativeRecord<'_>) -> DeviceWork {
         DeviceWork {
             work: Work::Native { name: e.r#type.lossy().into_owned(), hwid: e.hwid.0 },
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// The places that `of_record` takes words from are those of the structures.
+    /// `of_record` takes words from the offsets of the C structures' fields.
     #[test]
     fn words_are_those_of_the_structures() {
         type Kernel = ompt::ompt_record_target_kernel_t;

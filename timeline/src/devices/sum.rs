@@ -1,14 +1,14 @@
-//! Sums of what traces say.
+//! Sums whose changes come from traces.
 
-/// The sum of a counter whose changes a trace may state as it likes. It is exact; a counter shows it between 0 and
-/// its largest value.
+/// The sum of a counter. A trace may contain arbitrary changes, so the sum is wider than the counter, which shows it
+/// limited to 0 and its largest value.
 #[derive(Debug, Default)]
 pub(super) struct Sum(pub(super) i128);
 
 impl Sum {
-    /// Adds a change, and returns what the counter shows.
+    /// Adds a change, and returns the counter's value.
     pub(super) fn add(&mut self, change: i64) -> i64 {
-        // A trace cannot have the 2^64 changes that it takes to come near the limit.
+        // No trace contains the 2^64 changes that would be necessary to reach the limit.
         self.0 = self.0.saturating_add(change.into());
         i64::try_from(self.0.max(0)).unwrap_or(i64::MAX)
     }

@@ -1,4 +1,5 @@
-//! A first pass over a trace's devices, before its events are interpreted: their clocks, and whether they were traced.
+//! A first pass over the device streams of a trace, before its events are interpreted: the devices' clocks, and whether
+//! the devices were traced.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use omptrace_trace_format::reader::{Reader, Record, Stream};
 use super::clock::{Bounds, ClockPoint, DeviceClockMap, DeviceClockReport, Translation, choose};
 use super::record::{DataOp, DeviceWork, Work};
 
-/// Records per stream by which maps of clocks are checked.
+/// Number of records per stream with which clock maps are checked.
 const MAX_SAMPLES: usize = 2000;
 
-/// The first word of the provider that sees the driver's allocations, not the runtime's.
+/// The first word of the name of the provider CUPTI, which sees the driver's allocations instead of the runtime's.
 const CUPTI: &str = "CUPTI";
 
-/// The facts about the devices.
+/// The results of the survey.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     devices: BTreeMap<i32, Surveyed>,
@@ -26,19 +27,19 @@ pub(crate) struct Survey {
 #[derive(Debug, Default)]
 struct Surveyed {
     is_traced: bool,
-    /// CUPTI traced it. Allocations out of memory that the runtime has had before have no records. Records name target regions where
-    /// the runtime reports no operations.
+    /// CUPTI traced the device. Allocations from memory that the runtime already has are not recorded, and if the
+    /// runtime reports no operations, records name target regions.
     by_cupti: bool,
     clock: Option<(DeviceClockMap, DeviceClockReport)>,
 }
 
-/// The facts that the streams of devices report.
+/// Data from the devices' streams.
 #[derive(Default)]
 struct Found {
     pairs: Vec<(i32, ClockPoint)>,
     translations: Vec<(i32, Translation)>,
     samples: Vec<Sample>,
-    /// Devices that records name.
+    /// The devices that records name.
     recorded: BTreeMap<i32, ()>,
 }
 
@@ -48,11 +49,11 @@ struct Sample {
     delivered_ns: f64,
 }
 
-/// When a host asked which device for an operation.
+/// By operation id: when the host requested the operation, and from which device.
 type Asked = FastMap<u64, (f64, i32)>;
 
 impl Survey {
-    /// Surveys `reader`; `is_device` says which of its streams are those of devices.
+    /// Surveys `reader`. `is_device`: by stream, whether it is a device's.
     pub(crate) fn of(reader: &Reader, is_device: &[bool]) -> Survey {
         let streams = |wanted: bool| -> Vec<&Stream> {
             let both = reader.streams().iter().zip(is_device);
@@ -73,7 +74,8 @@ impl Survey {
                 .collect()
         };
         let mut survey = found.conclude(&asked, reader.clock().start_realtime_ns());
-        // One that was to give records, and gave none, has lost them.
+        // A device that should have recorded operations, but did not, counts as traced, so that missing records are
+        // reported.
         for (device_num, device) in &reader.metadata().devices {
             if !device.records.is_empty() {
                 let surveyed = survey.devices.entry(*device_num).or_default();
@@ -84,17 +86,18 @@ impl Survey {
         survey
     }
 
-    /// Whether the device gives records, or should have given some; else its work is what the host saw of it.
+    /// Whether the device records operations, or should have done so. Otherwise, its operations are those that the host
+    /// observed.
     pub(crate) fn is_traced(&self, device_num: i32) -> bool {
         self.devices.get(&device_num).is_some_and(|device| device.is_traced)
     }
 
-    /// Whether CUPTI traced the device. Its records may have the number of a target region in place of that of an operation.
+    /// Whether CUPTI traced the device. Its records may contain the id of a target region instead of an operation.
     pub(crate) fn is_by_cupti(&self, device_num: i32) -> bool {
         self.devices.get(&device_num).is_some_and(|device| device.by_cupti)
     }
 
-    /// Whether the device, which was traced, should have given a record of this work.
+    /// Whether the device, which was traced, should have recorded this operation.
     pub(crate) fn expects(&self, device_num: i32, work: &Work) -> bool {
         !self.is_by_cupti(device_num) || !matches!(work, Work::DataOp(op) if op.is_of_memory())
     }
@@ -161,7 +164,7 @@ impl Found {
         let mut bounds: BTreeMap<i32, Vec<Bounds>> = BTreeMap::new();
         for sample in &self.samples {
             let asked = asked.get(&sample.work.host_op_id);
-            // The host knows better which device it asked.
+            // The host's device number is more reliable.
             let device_num = asked.map_or(sample.device_num, |(_, device_num)| *device_num);
             bounds.entry(device_num).or_default().push(Bounds {
                 begin: sample.work.begin,
@@ -189,7 +192,7 @@ impl Found {
     }
 }
 
-/// When the thread of `stream` asked for the operations in `wanted`, and which device.
+/// When the thread of `stream` requested the operations in `wanted`, and from which device.
 fn asked(reader: &Reader, stream: &Stream, wanted: &FastMap<u64, ()>) -> Vec<(u64, (f64, i32))> {
     let is_device = |number: i32| reader.metadata().devices.contains_key(&number);
     let (mut asked, mut regions) = (Vec::new(), Vec::new());

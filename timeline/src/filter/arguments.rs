@@ -1,4 +1,4 @@
-//! Fewer arguments.
+//! Removes arguments.
 
 use crate::filter::filtered::Filter;
 use crate::model::{Argument, Interval, Item, Region, Sink, Value, Wants};
@@ -8,14 +8,14 @@ use crate::model::{Argument, Interval, Item, Region, Sink, Value, Wants};
 pub enum ArgumentChoice {
     /// None.
     None,
-    /// Ids and addresses: what identifies the task or lock.
+    /// Ids and addresses, which identify tasks and locks.
     Ids,
     /// All.
     #[default]
     All,
 }
 
-/// Passes on the arguments of choice.
+/// Passes on only the chosen arguments.
 pub(super) struct ChosenArguments(pub(super) ArgumentChoice);
 
 impl ChosenArguments {
@@ -28,7 +28,7 @@ impl ChosenArguments {
         arguments.iter().filter(is_chosen).copied().collect()
     }
 
-    /// A viewer shows the place in the source as arguments.
+    /// Viewers show the source location of a region as arguments.
     fn region(&self, region: &Region) -> Region {
         let source = match self.0 {
             ArgumentChoice::All => region.source.clone(),

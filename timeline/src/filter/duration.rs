@@ -1,4 +1,4 @@
-//! Fewer short slices.
+//! Removes short slices.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,18 @@ use crate::filter::filtered::{Filter, OF_WHOLE_TIMELINES};
 use crate::filter::kept::KeptArguments;
 use crate::model::{Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants};
 
-/// Passes on what takes long enough, and instants. How long something takes is known at its end. Till it is old enough,
-/// its begin is delayed back, and so is what happened inside since.
+/// Passes on instants, and slices that are long enough. A slice's duration is known only at its end. Until the slice is
+/// old enough, its start is held back, and so are the later items inside it.
 pub(super) struct MinDuration {
     min_ns: u64,
-    /// The items that each location keeps back, in order; the first is a begin.
+    /// By location: the items that are held back, in order. The first of them is a start.
     delayed: Vec<VecDeque<DelayedItem>>,
 }
 
 enum DelayedItem {
     Enter {
         enter: Enter<KeptArguments>,
-        /// The links that lead to it.
+        /// The links that lead to this start.
         links: Vec<Link>,
     },
     Instant(Instant<KeptArguments>),
@@ -34,7 +34,7 @@ impl MinDuration {
         MinDuration { min_ns, delayed: Vec::new() }
     }
 
-    /// Passes on what is old enough at `time`, with the instants behind it.
+    /// Passes on slices that are long enough at `time`, and the instants after them.
     fn release(&mut self, location: LocationId, time: Ns, out: &mut dyn Sink) {
         let delayed = &mut self.delayed[location.0 as usize];
         while let Some(first) = delayed.front() {
@@ -89,7 +89,7 @@ impl MinDuration {
     }
 
     fn link(&mut self, link: &Link, out: &mut dyn Sink) {
-        // What ended there may have been too short to be shown.
+        // The slice that ended there may have been too short to be shown.
         let cause = match link.cause {
             Anchor::End => Anchor::Moment,
             cause => cause,

@@ -1,4 +1,4 @@
-//! Filters, and sinks behind them.
+//! Filters, and sinks behind filters.
 
 use std::fmt;
 use std::io;
@@ -7,25 +7,26 @@ use crate::model::{
     Counted, Enter, Instant, Interval, Item, Leave, Link, LocationId, Point, Sample, Sink, Wants,
 };
 
-/// The items that only whole timelines have.
+/// Items that are valid only in complete timelines.
 pub(super) const OF_WHOLE_TIMELINES: Wants =
     Wants::THREAD_EVENTS.and(Wants::SAMPLE_TIMES).and(Wants::CAUSES).and(Wants::ANNOTATIONS);
 
-/// Makes less of a timeline, item by item.
+/// Reduces a timeline, item by item.
 pub trait Filter: Send {
-    /// Optional items of which it cannot make less: they are left out.
+    /// Optional items that the filter cannot reduce, and therefore leaves out.
     const LEAVES_OUT: Wants;
 
-    /// Passes on to `out` what stays of `item`.
+    /// Passes the remaining part of `item` on to `out`.
     fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink);
 
-    /// The timeline is at its end: passes on what was kept back.
+    /// The timeline ends: passes on what was held back.
     fn end(&mut self, out: &mut dyn Sink) {
         let _ = out;
     }
 }
 
-/// The item with what `location` makes of the locations that it lies on; `None` where that gives none. Not of definitions.
+/// The item with its locations mapped by `location`; `None` if that returns `None` for one of them. Does not map
+/// definitions.
 pub(super) fn relocated<'a>(
     item: &Item<'a>,
     location: impl Fn(LocationId) -> Option<LocationId>,
@@ -48,14 +49,14 @@ pub(super) fn relocated<'a>(
     })
 }
 
-/// A sink that gets less than the whole timeline.
+/// A sink that receives a reduced timeline.
 pub struct Filtered<F> {
     pub(super) filter: F,
     pub(super) out: Box<dyn Sink>,
 }
 
 impl<F: Filter> Filtered<F> {
-    /// Passes on to `out` what `filter` leaves.
+    /// Passes the items that `filter` leaves on to `out`.
     pub fn new(filter: F, out: Box<dyn Sink>) -> Filtered<F> {
         Filtered { filter, out }
     }

@@ -1,8 +1,8 @@
-//! Arguments that are kept until their item is passed on.
+//! Copies of arguments, kept until their item is passed on.
 
 use crate::model::{Argument, Value};
 
-/// A value of an argument, with its text or the place where that is kept.
+/// A copied value. A text is either copied, too, or `T` refers to its copy.
 #[derive(Clone, Debug)]
 pub enum KeptValue<T> {
     /// Like [`Value::Uint`].
@@ -16,7 +16,7 @@ pub enum KeptValue<T> {
 }
 
 impl<T> KeptValue<T> {
-    /// Keeps `value`; `keep` keeps a text.
+    /// Copies `value`; `keep` copies a text.
     #[inline]
     pub fn new(value: Value<'_>, keep: impl FnOnce(&str) -> T) -> KeptValue<T> {
         match value {
@@ -27,7 +27,7 @@ impl<T> KeptValue<T> {
         }
     }
 
-    /// The value; `text` gives what was kept of a text.
+    /// The value; `text` returns the text for its copy.
     #[inline]
     pub fn value<'a>(&'a self, text: impl FnOnce(&'a T) -> &'a str) -> Value<'a> {
         match self {
@@ -39,12 +39,12 @@ impl<T> KeptValue<T> {
     }
 }
 
-/// Arguments with their texts.
+/// Copied arguments, including their texts.
 #[derive(Clone, Debug)]
 pub struct KeptArguments(Vec<(&'static str, KeptValue<Box<str>>)>);
 
 impl KeptArguments {
-    /// Keeps arguments and their texts.
+    /// Copies arguments and their texts.
     pub fn new(arguments: &[Argument<'_>]) -> KeptArguments {
         let keep = |argument: &Argument<'_>| {
             let value = KeptValue::new(argument.value, |text| text.into());

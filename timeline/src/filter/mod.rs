@@ -1,12 +1,12 @@
-//! Less of a timeline: adapters between interpretation and a format, so that every format can have them.
+//! Filters: adapters between interpretation and format, which reduce a timeline. They work with all formats.
 //!
 //! ```text
 //! timeline -> tracks -> threads -> duration -> window -> arguments -> format
 //! ```
 //!
-//! Durations are those of the whole timeline: a long slice of which the window shows a short piece stays. Teams, tasks and
-//! locks ([`ThreadEvent`](crate::model::ThreadEvent)) and [causes](Wants::CAUSES) are reported for whole timelines only: of a
-//! part, begins would miss their ends.
+//! Durations are those of the whole timeline, so a long slice is kept even if only a short piece of it is in the
+//! window. Teams, tasks and locks ([`ThreadEvent`](crate::model::ThreadEvent)) and [causes](crate::model::Wants::CAUSES)
+//! are reported only for complete timelines: in a part, starts would lack their ends.
 
 mod arguments;
 mod duration;
@@ -29,14 +29,15 @@ use duration::MinDuration;
 use threads::Threads;
 use tracks::ExtraTracks;
 
-/// The part of a timeline that is exported; by default all of it.
+/// The part of a timeline that is exported; by default, all of it.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Which arguments.
+    /// Which arguments are exported.
     pub arguments: ArgumentChoice,
-    /// Only what happens from the first time to before the second; what is longer is cut.
+    /// Exports only this half-open interval. Slices that reach beyond it are cut.
     pub window: Option<(Ns, Ns)>,
-    /// Only these threads, by name or number (see [`ThreadName::is_meant_by`]); all where empty. Other tracks stay.
+    /// Exports only these threads, given by name or number (see [`ThreadName::is_meant_by`]); all threads if empty.
+    /// Other tracks are kept.
     pub threads: Vec<String>,
     /// The shortest slice that is kept; instants are always kept.
     pub min_duration_ns: u64,
@@ -45,7 +46,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether all of the timeline is selected, and nothing is added.
+    /// Whether the whole timeline is selected, and nothing is added.
     pub fn is_all(&self) -> bool {
         let Selection { arguments, window, threads, min_duration_ns, extra_tracks } = self;
         *arguments == ArgumentChoice::All
@@ -55,7 +56,7 @@ impl Selection {
             && extra_tracks.is_empty()
     }
 
-    /// A sink that passes what is selected on to `sink`.
+    /// A sink that passes the selected items on to `sink`.
     pub fn of(&self, mut sink: Box<dyn Sink>) -> Box<dyn Sink> {
         if self.arguments != ArgumentChoice::All {
             sink = Box::new(Filtered::new(ChosenArguments(self.arguments), sink));
@@ -76,7 +77,8 @@ impl Selection {
         sink
     }
 
-    /// The same for one process of `step`, beginning with that of number `first`, which count up from 0 there.
+    /// The selection for every `step`-th process, starting with number `first`. In the result, these processes are
+    /// numbered from 0.
     pub fn of_processes(&self, first: usize, step: usize) -> Selection {
         let tracks = self.extra_tracks.iter().filter_map(|track| {
             let later = (track.process.0 as usize).checked_sub(first)?;
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
     use crate::model::{Item, Wants};
 
-    /// Wants everything.
+    /// A sink that wants all items.
     struct Greedy;
 
     impl Sink for Greedy {

@@ -1,4 +1,4 @@
-//! Fewer threads.
+//! Removes threads.
 
 use omptrace_trace_format::Reader;
 
@@ -9,17 +9,17 @@ use crate::{display_order, introductions};
 /// A thread of a trace, as its timeline shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadName {
-    /// Its name for people.
+    /// The displayed name.
     pub name: String,
-    /// Its place among the threads of its process; the first, main, is at 0.
+    /// The thread's index in its process; the main thread has 0.
     pub place: u32,
-    /// The operating system's id for it; 0 where that is not known.
+    /// The thread's id in the operating system; 0 if unknown.
     pub os_tid: u32,
 }
 
 impl ThreadName {
-    /// Whether `wanted` means this thread: a number is its place or the operating system's id, words are a part of its
-    /// name, in any case.
+    /// Whether `wanted` selects this thread: a number is its index or its operating system id; other text is a part of
+    /// its name, ignoring case.
     pub fn is_meant_by(&self, wanted: &str) -> bool {
         match wanted.parse::<u32>() {
             Ok(number) => number == self.place || number == self.os_tid,
@@ -44,13 +44,13 @@ pub fn threads(reader: &Reader) -> Vec<ThreadName> {
         .collect()
 }
 
-/// Passes on the threads of choice, and all other tracks.
+/// Passes on the selected threads, and all other tracks.
 pub(super) struct Threads {
     wanted: Vec<String>,
     /// The number of each location behind this filter, if it is passed on.
     locations: Vec<Option<LocationId>>,
     next: u32,
-    /// Threads of the process so far.
+    /// Number of threads of the process so far.
     place: u32,
 }
 

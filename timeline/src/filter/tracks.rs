@@ -1,4 +1,4 @@
-//! Tracks beside those of a trace: what an analysis found, to be seen where it happened.
+//! Adds tracks to those of a trace, which show the results of an analysis at the time to which they refer.
 //!
 //! ```text
 //! main           |--work--|....barrier....|--work--|
@@ -7,8 +7,8 @@
 //! critical path  |--main--|---worker 1----|--main--|
 //! ```
 //!
-//! An arrow leads from where one thread's interval ends to where another thread's interval begins. Both ends are marks: a thread may
-//! be in no region, and an importer may take an instant before for the innermost one.
+//! An arrow leads from the end of one thread's interval to the start of another thread's interval. Both ends are marks:
+//! a thread may be in no region, and an importer may take an instant before for the innermost one.
 
 use std::sync::Arc;
 
@@ -21,45 +21,45 @@ use crate::model::{
 /// A track that is added at the end of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraTrack {
-    /// The process, by its place in the timeline.
+    /// The process, by its number on the timeline.
     pub process: ProcessId,
-    /// Its name for people.
+    /// The displayed name.
     pub name: String,
     /// The category of its intervals.
     pub category: Category,
-    /// Its intervals, in the order of time; none overlaps another.
+    /// Its intervals, in chronological order and without overlap.
     pub intervals: Arc<[ExtraInterval]>,
-    /// The arrows that lead along them, from thread to thread; `None` where there are none.
+    /// The kind of the arrows that lead along the intervals, from thread to thread; `None` for no arrows.
     pub arrows: Option<LinkKind>,
 }
 
-/// Something on such a track.
+/// An interval on such a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraInterval {
     /// Its name.
     pub name: Arc<str>,
-    /// The thread that it happened on.
+    /// The name of the thread on which it happened.
     pub thread: Arc<str>,
-    /// The thread's number among the locations of its process, from 0; `None` where it is not known.
+    /// The thread's number among the locations of its process, counted from 0; `None` if unknown.
     pub location: Option<u32>,
-    /// When it began, in nanoseconds since the timeline's start.
+    /// The start, in nanoseconds since the timeline's start.
     pub begin: Ns,
-    /// When it ended.
+    /// The end.
     pub end: Ns,
 }
 
-/// The number of the first arrow: a timeline has fewer links of its own.
+/// The number of the first arrow. A timeline has fewer links of its own.
 const FIRST_LINK: u64 = 1 << 36;
 
-/// Adds tracks to processes, behind the last of their other items.
+/// Adds tracks to processes, after the last of their other items.
 #[derive(Debug)]
 pub(super) struct ExtraTracks {
     tracks: Vec<ExtraTrack>,
     /// The number of the next location behind this filter.
     next: u32,
-    /// That of the first location of the process, behind this filter.
+    /// The number of the process's first location behind this filter.
     first: u32,
-    /// How many tracks were added: locations that come later have numbers that are as much higher.
+    /// Number of tracks added so far, by which the numbers of later locations increase.
     added: u32,
     next_link: u64,
 }
@@ -82,7 +82,7 @@ impl ExtraTracks {
                 kind: LocationKind::Track,
                 name: track.name.clone(),
             }));
-            // A process starts before its tracer, and perhaps before the timeline.
+            // A process starts before its tracer, so possibly before the timeline.
             for interval in track.intervals.iter().filter(|interval| interval.end > 0) {
                 out.item(&Item::Interval(Interval {
                     track: id,
@@ -102,7 +102,7 @@ impl ExtraTracks {
         }
     }
 
-    /// An arrow, where `to` is another thread's than `from`.
+    /// Adds an arrow if `to` is on another thread than `from`.
     fn arrow(&mut self, kind: LinkKind, from: &ExtraInterval, to: &ExtraInterval, out: &mut dyn Sink) {
         let (Some(cause), Some(effect)) = (from.location, to.location) else {
             return;
@@ -157,7 +157,7 @@ mod tests {
     use crate::filter::filtered::Filtered;
     use crate::model::{Process, Summary, ThreadRole};
 
-    /// Writes down where what happens.
+    /// Logs where each item happens.
     struct Log(Arc<Mutex<Vec<String>>>);
 
     impl Sink for Log {

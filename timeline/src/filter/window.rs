@@ -1,4 +1,4 @@
-//! A part of the timeline's time.
+//! Restricts a timeline to a window of time.
 
 use crate::filter::filtered::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::filter::kept::KeptArguments;
@@ -7,19 +7,19 @@ use crate::model::{
     Ns, Point, Sink, Wants,
 };
 
-/// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
-/// timeline.
+/// Passes on what happens in the half-open interval from `begin` to `end`. Slices that reach beyond it are cut. Times
+/// stay those of the whole timeline.
 #[derive(Debug)]
 pub struct Window {
     begin: Ns,
     end: Ns,
     locations: Vec<OpenRegions>,
-    /// The values that counters have when the window begins, until they change.
+    /// The values of counters at the start of the window, until they change.
     counters: Vec<Option<CountValue>>,
 }
 
-/// The open regions of a location: those that wait for the window, or those that were passed on. Above them are those
-/// that begin too late.
+/// The open regions of a location: `waiting` for the window to begin, or `shown`. Regions above these that start too
+/// late are only counted.
 #[derive(Debug, Default)]
 struct OpenRegions {
     waiting: Vec<Enter<KeptArguments>>,
@@ -28,22 +28,22 @@ struct OpenRegions {
 }
 
 impl Filtered<Window> {
-    /// When the window begins.
+    /// The start of the window.
     pub fn begin(&self) -> Ns {
         self.filter.begin
     }
 
-    /// Nothing from `end` on is passed on. Must not be earlier than what was.
+    /// Moves the end of the window, which must not precede anything that was passed on.
     pub fn end_at(&mut self, end: Ns) {
         self.filter.end = end;
     }
 
-    /// These regions are open since before the window.
+    /// These regions have been open since before the window.
     pub fn wait(&mut self, location: LocationId, open: &[Enter<KeptArguments>]) {
         self.filter.locations[location.0 as usize].waiting = open.to_vec();
     }
 
-    /// The location comes to the window's end: what is open ends there.
+    /// The location has reached the window's end: ends its open regions there.
     pub fn end_location(&mut self, location: LocationId) {
         let time = self.filter.end;
         let open = std::mem::take(&mut self.filter.show(location, &mut *self.out).shown);
@@ -54,7 +54,7 @@ impl Filtered<Window> {
 }
 
 impl Window {
-    /// Passes on what happens from `begin` to before `end`.
+    /// A filter that passes on what happens from `begin` until before `end`.
     pub fn new(begin: Ns, end: Ns) -> Window {
         Window { begin, end, locations: Vec::new(), counters: Vec::new() }
     }
@@ -63,14 +63,14 @@ impl Window {
         (self.begin..self.end).contains(&time)
     }
 
-    /// Reports the value that the counter has when the window begins.
+    /// Reports the counter's value at the start of the window.
     fn report_first(&mut self, counter: usize, out: &mut dyn Sink) {
         if let Some(value) = self.counters[counter].take() {
             out.item(&Item::Count(Count { counter: CounterId(counter as u32), time: self.begin, value }));
         }
     }
 
-    /// Begins the waits on `location` with the window.
+    /// Starts the waiting regions of `location` at the start of the window.
     fn show(&mut self, location: LocationId, out: &mut dyn Sink) -> &mut OpenRegions {
         let regions = &mut self.locations[location.0 as usize];
         for mut enter in regions.waiting.drain(..) {
@@ -119,7 +119,7 @@ impl Window {
         let regions = self.show(at.location, out);
         if regions.shown > 0 {
             regions.shown -= 1;
-            // What is cut has not ended, so nothing is known of its end.
+            // A cut slice has not ended, so the arguments of its end are unknown.
             let arguments = match at.time < self.end {
                 true => leave.arguments,
                 false => &[],
@@ -150,7 +150,7 @@ impl Window {
 
     fn link(&self, link: &Link, out: &mut dyn Sink) {
         if self.contains(link.from.time) && self.contains(link.to.time) {
-            // A region that ends when the window begins is not in it.
+            // A region that ends exactly at the window's start is not in the window.
             let cause = match link.cause {
                 Anchor::End if link.from.time <= self.begin => Anchor::Moment,
                 cause => cause,

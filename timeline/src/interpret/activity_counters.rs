@@ -1,7 +1,7 @@
-//! Numbers in the course of time: how many threads work, how many wait and for what, how many tasks there are.
+//! Counters over time: the number of working threads, of threads that wait, by what they wait for, and of tasks.
 //!
-//! A sample is good to a microsecond: of several changes within one, only what comes out of them is reported. That is
-//! finer than a viewer shows, and spares most samples where tasks and barriers are short.
+//! Samples have a resolution of a microsecond: of several changes within one, only the result is reported. That is
+//! finer than a viewer can show, and avoids most samples if tasks and barriers are short.
 
 use ompt_sys as ompt;
 
@@ -11,10 +11,10 @@ use crate::model::Ns;
 use crate::names::construct::Construct;
 use crate::threads::open_regions::Thread;
 
-/// Changes that are closer together are one.
+/// Changes that are closer together are combined.
 const RESOLUTION_NS: Ns = 1_000;
 
-/// The things that are counted.
+/// The numbers that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     ActiveThreads,
@@ -33,7 +33,7 @@ impl Count {
         Count::WaitingForLocks,
     ];
 
-    /// Its name for people.
+    /// The displayed name.
     fn name(self) -> &'static str {
         match self {
             Count::ActiveThreads => "in parallel regions",
@@ -51,7 +51,7 @@ impl Count {
         }
     }
 
-    /// The count that a thread in this wait belongs to.
+    /// The number to which a thread in this wait belongs.
     #[inline]
     fn of_wait(wait: Construct) -> Count {
         match wait {
@@ -70,29 +70,29 @@ pub(crate) struct Counters {
     threads: Vec<Counted>,
 }
 
-/// What there is to count at one time.
+/// The state of the counters at one time.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CountersState {
     values: [i64; Count::ALL.len()],
     threads: Vec<Counted>,
 }
 
-/// The counters that a thread adds to.
+/// The numbers to which a thread contributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counted {
     wait: Option<Count>,
     is_active: bool,
-    /// True for a thread of the runtime's own, whose work is not counted.
+    /// The thread is one of the runtime's own, whose work is not counted.
     is_helper: bool,
 }
 
-/// One number. The sink knows it once it was not 0.
+/// One counter. It is defined to the sink when its value is not 0 for the first time.
 #[derive(Clone, Copy, Default)]
 struct Counter {
     id: Option<CounterId>,
     shown: i64,
     value: i64,
-    /// When it changed first since it was reported.
+    /// The time of the first change since the last report.
     changed: Option<Ns>,
 }
 
@@ -105,7 +105,7 @@ impl Counters {
         }
     }
 
-    /// The thread now is in this wait, or in none. Asked at each event, and mostly nothing has changed.
+    /// Sets the wait in which the thread is, if any. Called for each event; usually, nothing has changed.
     #[inline(always)]
     pub(crate) fn wait(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, wait: Option<Construct>) {
         let wait = wait.map(Count::of_wait);
@@ -124,7 +124,7 @@ impl Counters {
         }
     }
 
-    /// The thread now is in a parallel region, or in none.
+    /// Sets whether the thread is in a parallel region.
     pub(crate) fn active(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, is_active: bool) {
         let was_active = std::mem::replace(&mut self.threads[thread].is_active, is_active);
         let change = i64::from(is_active) - i64::from(was_active);
@@ -133,7 +133,7 @@ impl Counters {
         }
     }
 
-    /// The number of tasks is `count`.
+    /// Sets the number of unfinished tasks.
     #[inline]
     pub(crate) fn tasks(&mut self, stage: &mut Stage<'_>, time: Ns, tasks: usize) {
         let change = tasks as i64 - self.counters[Count::UnfinishedTasks as usize].value;
@@ -151,19 +151,19 @@ impl Counters {
         counter.changed.get_or_insert(time);
     }
 
-    /// The numbers, and what each thread adds to.
+    /// The values, and the contribution of each thread.
     pub(crate) fn state(&self) -> CountersState {
         CountersState { values: self.counters.map(|counter| counter.value), threads: self.threads.clone() }
     }
 
-    /// Reports what has changed.
+    /// Reports all changes.
     pub(crate) fn show(&mut self, stage: &mut Stage<'_>) {
         for count in Count::ALL {
             self.counters[count as usize].show(stage, count);
         }
     }
 
-    /// The process is at its end, and with it what was counted.
+    /// The process ends: sets all counters to 0.
     pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, time: Ns) {
         for count in Count::ALL {
             let counter = &mut self.counters[count as usize];

@@ -1,4 +1,4 @@
-//! Data operations of the old form, the user's commands, and recording itself.
+//! The old form of data operations, the user's control commands, and pauses of the recording.
 
 use super::*;
 
@@ -16,7 +16,7 @@ impl Interpreter<'_, '_> {
             Some(endpoint) => {
                 let scope = Scope::new(endpoint, construct).with_key(op.host_op_id).at(op.codeptr_ra);
                 self.scope(thread, time, scope, arguments);
-                // With begin and end it says as much as the newer form.
+                // An event with start and end contains as much as the newer form.
                 let newer = TargetDataOpEmi {
                     endpoint,
                     target_task_data: Id::NULL,
@@ -37,7 +37,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Commands 64 and 65 begin and end a phase of the user's, by name.
+    /// Commands 64 and 65 start and end a phase of the user, by name.
     pub(super) fn control_tool(&mut self, thread: usize, time: Ns, e: &ControlTool<'_>) {
         const PHASE_BEGIN: u64 = 64;
         const PHASE_END: u64 = 65;
@@ -58,7 +58,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Without a name, the newest phase of the thread ends.
+    /// If there is no name, ends the newest phase of the thread.
     fn phase_end(&mut self, thread: usize, time: Ns, name: &str) {
         let key = if name.is_empty() {
             let phases = |frame: &&Frame| frame.construct == Construct::Phase;
@@ -69,7 +69,7 @@ impl Interpreter<'_, '_> {
         self.close(thread, time, Construct::Phase, key);
     }
 
-    /// An event of a newer tracer: its table says what it is called.
+    /// An event of a newer tracer, whose own table contains the event's name.
     pub(super) fn unknown(&mut self, thread: usize, time: Ns, e: &UnknownEvent) {
         self.repair(thread, time, Cause::UnknownEvent);
         let row = self.schema.iter().find(|row| row.number == e.number);
@@ -90,7 +90,7 @@ impl Interpreter<'_, '_> {
                 self.thread_event(thread, time, ThreadEvent::Recording { on: false });
             }
             MonitoringChange::resume => {
-                // What has ended unseen since the pause is reported later, and ended then.
+                // Regions that ended during the pause are reported later, but ended at its start.
                 let at = self.threads[thread].point_ahead(time);
                 let event = ThreadEvent::Recording { on: true };
                 self.stage.thread_event(at, event);
@@ -100,7 +100,7 @@ impl Interpreter<'_, '_> {
                     self.stage.pause = Some((begin, time));
                 }
             }
-            // The session's start; and a flush changes nothing that is recorded.
+            // The command starts the session, or flushes buffers, which changes nothing.
             _ => {}
         }
     }

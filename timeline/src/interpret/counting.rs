@@ -1,40 +1,40 @@
-//! Counters of threads: what each thread counted from one reading to the next, and where it lost its processor meanwhile.
+//! Counters of threads: what a thread counted between two readings, and when it was preempted.
 //!
-//! A reading comes right before the event at which something begins or ends. So what was counted since the reading before
-//! belongs to the region that is innermost now.
+//! A reading comes immediately before an event at which a region starts or ends. So what was counted since the previous
+//! reading belongs to the region that is innermost now.
 
 use super::*;
 use crate::model::{Counted, CounterId, Item, Point};
 
-/// The value of a counter that did not count.
+/// Marks a counter that did not count.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Ratios are shown of times that are this long at least: those of short ones show the tracer.
+/// Ratios are shown only for times that are at least this long, because shorter times mostly show the tracer.
 const RESOLUTION_NS: Ns = 100_000;
 
 /// The counters of a process's threads.
 #[derive(Default)]
 pub(crate) struct Counting {
     names: Vec<String>,
-    /// What each thread has counted that is not shown yet.
+    /// By thread: what it has counted since the last report.
     gathered: FastMap<usize, Gathered>,
-    /// The places of the values that show when a thread lost its processor, where all are there.
+    /// The positions of the values that show preemptions, if all of them are recorded.
     switches: Option<Switches>,
     /// The newest reading of each thread.
     newest: FastMap<usize, (Ns, Vec<u64>)>,
 }
 
-/// What a thread counted in some time, for a timeline's counters.
+/// What a thread counted in some interval, for the timeline's counters.
 #[derive(Default)]
 struct Gathered {
     begin: Ns,
     ns: Ns,
     values: Vec<u64>,
-    /// Those that were shown once.
+    /// The counters that have been defined.
     shown: [Option<CounterId>; Ratio::ALL.len()],
 }
 
-/// A number of a thread over time.
+/// A ratio that is shown as a counter of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ratio {
     Processor,
@@ -45,7 +45,7 @@ enum Ratio {
 impl Ratio {
     const ALL: [Ratio; 3] = [Ratio::Processor, Ratio::Instructions, Ratio::Clock];
 
-    /// Its name and unit.
+    /// The name and the unit.
     fn name(self) -> (&'static str, &'static str) {
         match self {
             Ratio::Processor => ("had a processor", "%"),
@@ -54,7 +54,7 @@ impl Ratio {
         }
     }
 
-    /// Its value, where `value` gives what was counted in `ns`.
+    /// The ratio over `ns`; `value` returns a counter's increment.
     fn value(self, ns: Ns, value: impl Fn(&str) -> Option<u64>) -> Option<i64> {
         let (of, factor, by) = match self {
             Ratio::Processor => (value("task-clock")?, 100, ns.max(0).cast_unsigned()),
@@ -67,13 +67,13 @@ impl Ratio {
 }
 
 impl Gathered {
-    /// Begins anew.
+    /// Restarts the sums.
     fn forget(&mut self) {
         self.ns = 0;
         self.values.clear();
     }
 
-    /// Adds what the thread counted from `begin` on, for `ns`.
+    /// Adds what the thread counted in `ns`, from `begin` on.
     fn add(&mut self, begin: Ns, ns: Ns, values: &[u64]) {
         if self.ns == 0 {
             self.begin = begin;
@@ -89,7 +89,7 @@ impl Gathered {
     }
 }
 
-/// Where in a reading which value is.
+/// The positions of these values in a reading.
 #[derive(Clone, Copy)]
 struct Switches {
     task_clock: usize,
@@ -97,7 +97,7 @@ struct Switches {
     preemptions: usize,
 }
 
-/// What a thread has lost to others.
+/// The time that a thread lost to other threads, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Preempted {
     ns: Ns,
@@ -114,8 +114,8 @@ impl Switches {
         })
     }
 
-    /// What the thread has lost to others in `ns`, in which it counted `values`. `None` also where it gave its processor away
-    /// by itself, too: which time was which is not known.
+    /// The time in `ns` that the thread lost to others, if it counted `values`. `None` also if the thread gave up its
+    /// CPU by itself in between, because the two times cannot be told apart.
     fn preempted(self, ns: Ns, values: &[u64]) -> Option<Preempted> {
         let value = |place: usize| values.get(place).copied().filter(|value| *value != UNKNOWN);
         let times = value(self.preemptions)?;
@@ -127,14 +127,14 @@ impl Switches {
 }
 
 impl Counting {
-    /// Of a process whose readings have the values that `metadata` names.
+    /// Counts for a process whose readings contain the counters that `metadata` names.
     pub(crate) fn of(metadata: &Metadata) -> Counting {
         let names = metadata.counting.as_ref();
         let names = names.map_or(Vec::new(), |of| of.counters.clone());
         Counting { switches: Switches::of(&names), names, ..Counting::default() }
     }
 
-    /// Something of the thread is not in the trace: what it counted belongs to no region.
+    /// Events of the thread are missing, so what it counted belongs to no region.
     pub(super) fn lost(&mut self, thread: usize) {
         self.newest.remove(&thread);
         if let Some(gathered) = self.gathered.get_mut(&thread) {
@@ -142,7 +142,7 @@ impl Counting {
         }
     }
 
-    /// The same of all threads.
+    /// Events of all threads are missing.
     pub(super) fn paused(&mut self) {
         self.newest.clear();
         self.gathered.values_mut().for_each(Gathered::forget);
@@ -150,7 +150,7 @@ impl Counting {
 }
 
 impl Interpreter<'_, '_> {
-    /// A reading of the thread's counters.
+    /// Processes a reading of the thread's counters.
     #[cold]
     pub(super) fn counters(&mut self, thread: usize, time: Ns, e: &Counters<'_>) {
         let values = e.values.to_vec();
@@ -184,7 +184,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Shows what the thread counted, once that was long enough.
+    /// Shows what the thread counted, once the interval is long enough.
     fn show_ratios(&mut self, thread: usize, begin: Ns, ns: Ns, counted: &[u64]) {
         let names = &self.counting.names;
         let gathered = self.counting.gathered.entry(thread).or_default();
@@ -213,7 +213,7 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// Whether the thread executes code of the program in a region of which no other is inside.
+/// Whether the thread executes code of the program, according to its innermost region.
 fn is_useful(innermost: &Frame) -> bool {
     match innermost.construct {
         Construct::ParallelWakeUp
@@ -243,9 +243,9 @@ mod tests {
         let preempted = |ns, values: [u64; 3]| switches.preempted(ns, &values);
         let lost = |ns, times| Some(Preempted { ns, times });
         assert_eq!(preempted(1000, [2, 2, 300]), lost(700, 2));
-        // It slept, too.
+        // The thread slept, too.
         assert_eq!(preempted(1000, [2, 3, 300]), None);
-        // It kept its processor.
+        // The thread kept its CPU.
         assert_eq!(preempted(1000, [0, 0, 998]), None);
         assert_eq!(preempted(1000, [1, 1, 1001]), None);
         assert_eq!(preempted(1000, [1, 1, UNKNOWN]), None);

@@ -1,9 +1,9 @@
-//! Which end of a region an event reports.
+//! The endpoint that an event reports.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::Event;
 
-/// The endpoint of an event that reports both ends of a region of a thread's, each by its own event; `None` for other events.
+/// The endpoint, for events that report the start and the end of a thread's region separately; `None` for other events.
 pub(crate) fn endpoint(event: &Event<'_>) -> Option<ompt::ompt_scope_endpoint_t> {
     match event {
         Event::SyncRegionWait(e) => Some(e.endpoint),

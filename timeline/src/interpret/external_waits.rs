@@ -1,7 +1,8 @@
-//! Waits for what is not OpenMP's, as threads wait for a pthread mutex.
+//! External waits (outside of OpenMP), such as waits for a pthread mutex.
 //!
-//! The tracer leaves out what the runtime waits for, as far as it knows the runtime's code by its module. A runtime that is linked into
-//! the program has none. But it waits where its own events say so, so nothing that begins there is the program's.
+//! The tracer leaves out waits of the runtime if it recognises the runtime's code by its module. A runtime that is
+//! linked into the program has no module of its own. But the runtime waits only where its own events say so, so
+//! external waits that start there are not the program's.
 
 use omptrace_trace_format::field::WaitKind;
 
@@ -24,13 +25,13 @@ impl Interpreter<'_, '_> {
         }
         let object = arguments!["object": hex(e.object.0)];
         let scope = Scope::new(e.endpoint, construct).with_key(key).at(e.codeptr_ra);
-        // The standard input is 0, too.
+        // Standard input has descriptor 0, too.
         let has_none = key == 0 && matches!(e.kind, WaitKind::sleep | WaitKind::poll);
         self.scope(thread, time, scope, if has_none { &[] } else { object });
     }
 }
 
-/// Whether a thread in this region waits for others of its team, or for work, or is in the MPI library.
+/// Whether a thread in this region waits for its team or for work, or is in the MPI library.
 fn is_in_runtime(innermost: &Frame) -> bool {
     match innermost.construct {
         Construct::SyncRegionWait(_)

@@ -1,4 +1,4 @@
-//! The state that all parts of interpretation share: the sink, the names, the numbers that were given out.
+//! State shared by all parts of the interpretation: the sink, the names, and the numbers assigned so far.
 
 use ompt_sys as ompt;
 use omptrace_symbols::Table;
@@ -16,13 +16,13 @@ use crate::names::construct::Construct;
 use crate::samples::functions::Functions;
 use crate::tasks::causes::Causes;
 
-/// Combinations of flags whose words are kept.
+/// Number of combinations of task flags whose names are kept.
 const MAX_TASK_FLAGS: usize = 64;
 
 pub(crate) struct Stage<'s> {
     pub(crate) sink: &'s mut dyn Sink,
     wants: Wants,
-    /// Whether it matters to the sink what regions mean between threads.
+    /// Whether the sink needs to know how threads meet in regions.
     pub(crate) wants_meetings: bool,
     /// Whether counters are wanted.
     pub(crate) wants_counts: bool,
@@ -30,24 +30,24 @@ pub(crate) struct Stage<'s> {
     functions: Functions,
     /// Whether the chunks of loops are wanted.
     pub(crate) chunks: bool,
-    /// Regions that lie in as many others, or more, are not shown.
+    /// Regions nested this deep or deeper are not shown.
     pub(crate) max_depth: usize,
-    /// Repairs of the process that is interpreted now.
+    /// Repairs in the current process.
     pub(crate) repairs: Repairs,
-    /// When recording was off last, in the process that is interpreted now.
+    /// The last pause of the recording in the current process.
     pub(crate) pause: Option<(Ns, Ns)>,
-    /// The number of the event that is interpreted now, from 1 for each process.
+    /// The number of the current event, counted from 1 for each process.
     pub(crate) event: u64,
     process: ProcessId,
     causes: Causes,
     next_location: u32,
     next_counter: u32,
     next_link: u64,
-    /// The words for the flags of tasks that were met: few.
+    /// The names of the task flags that have occurred, which are few.
     task_flags: Vec<(ompt::ompt_task_flag_t, Box<str>)>,
 }
 
-/// The words for a task's flags, and their place among those that are kept.
+/// The names of a task's flags, and their position in `task_flags`.
 pub(crate) struct FlagWords {
     place: usize,
     pub(crate) words: Box<str>,
@@ -59,7 +59,7 @@ impl<'s> Stage<'s> {
         Stage {
             wants,
             wants_meetings: wants.contains(Wants::THREAD_EVENTS) || wants.contains(Wants::CAUSES),
-            // Who begins to read at a checkpoint counts on.
+            // A reader that starts at a checkpoint needs the counters' state.
             wants_counts: wants.contains(Wants::COUNTS) || manner.checkpoints.is_some(),
             sink,
             names: Names::default(),
@@ -78,7 +78,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// Begins `process`, whose code addresses have these names and whose runtime reports this.
+    /// Begins `process`. `symbols`: the names of its code addresses. `reports`: what its runtime reports.
     pub(crate) fn begin_process(&mut self, process: ProcessId, symbols: Table, reports: Reports) {
         self.process = process;
         self.causes = Causes::new(reports);
@@ -102,7 +102,7 @@ impl<'s> Stage<'s> {
         id
     }
 
-    /// The region of `construct` at `codeptr_ra`; `around` are the open regions that it lies in, from the innermost.
+    /// The region of `construct` at `codeptr_ra`. `around`: the open regions around it, innermost first.
     #[inline(always)]
     pub(crate) fn region(
         &mut self,
@@ -113,7 +113,7 @@ impl<'s> Stage<'s> {
         self.names.region(self.sink, construct, codeptr_ra, around)
     }
 
-    /// Lends the names of a task's flags, and the bits that have none. They are to be given back.
+    /// Lends the names of a task's flags, including unknown bits. They must be given back.
     #[inline]
     pub(crate) fn lend_task_flags(&mut self, flags: ompt::ompt_task_flag_t) -> FlagWords {
         match self.task_flags.iter().position(|(known, _)| *known == flags) {
@@ -129,7 +129,7 @@ impl<'s> Stage<'s> {
             words.push(format!("{:#x}", flags.unknown_bits()));
         }
         let place = self.task_flags.len();
-        // Nonsense may have any.
+        // Invalid events may have any combination of flags.
         if place < MAX_TASK_FLAGS {
             self.task_flags.push((flags, Box::default()));
         }
@@ -144,12 +144,12 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// Something that comes to every sink.
+    /// Passes on an item that every sink receives.
     pub(crate) fn item(&mut self, item: &Item<'_>) {
         self.sink.item(item);
     }
 
-    /// A region begins or goes on.
+    /// A region starts or continues.
     #[inline(always)]
     pub(crate) fn enter(
         &mut self,
@@ -167,37 +167,37 @@ impl<'s> Stage<'s> {
         self.sink.item(&Item::Leave(Leave { at, arguments }));
     }
 
-    /// Something without duration happens on a thread.
+    /// An instant event on a thread.
     pub(crate) fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         self.sink.item(&Item::Instant(Instant { at, region, arguments }));
     }
 
-    /// Whether counters of threads are wanted.
+    /// Whether the sink wants counters of threads.
     pub(crate) fn wants_counters(&self) -> bool {
         self.wants.contains(Wants::COUNTERS)
     }
 
-    /// Whether messages are wanted.
+    /// Whether the sink wants MPI messages.
     pub(crate) fn wants_mpi(&self) -> bool {
         self.wants.contains(Wants::MPI)
     }
 
-    /// Whether what programs say of themselves is wanted word for word.
+    /// Whether the sink wants annotations word for word.
     pub(crate) fn wants_annotations(&self) -> bool {
         self.wants.contains(Wants::ANNOTATIONS)
     }
 
-    /// Whether samples are wanted with the phases that they are in.
+    /// Whether the sink wants samples with their phases as frames.
     pub(crate) fn wants_phase_frames(&self) -> bool {
         self.wants.contains(Wants::PHASE_FRAMES)
     }
 
-    /// Whether samples are wanted.
+    /// Whether the sink wants samples.
     pub(crate) fn wants_samples(&self) -> bool {
         self.wants.contains(Wants::SAMPLES)
     }
 
-    /// The function of a sample that has these properties.
+    /// The function of a sample with these properties.
     pub(crate) fn function(
         &mut self,
         name: String,
@@ -209,35 +209,35 @@ impl<'s> Stage<'s> {
         self.functions.intern(self.sink, key)
     }
 
-    /// A frame of something that has no code of its own.
+    /// A frame for something without code of its own.
     pub(crate) fn marker(&mut self, name: &str, kind: FunctionKind) -> StackFrame {
         let function = self.function(name.to_owned(), String::new(), None, kind);
         StackFrame { function, line: None }
     }
 
-    /// The part of `function` that the runtime calls, which `caller` has called.
+    /// The part of `function` that the runtime calls, after `caller` has called the runtime.
     pub(crate) fn outlined(&mut self, function: FunctionId, caller: FunctionId) -> FunctionId {
         self.functions.outlined(self.sink, function, caller)
     }
 
-    /// What a thread did, in the user's model.
+    /// A sample in the user's model.
     pub(crate) fn sample(&mut self, sample: &Sample<'_>) {
         self.sink.item(&Item::Sample(*sample));
     }
 
-    /// Something happened on a track.
+    /// An interval on a track.
     pub(crate) fn interval(&mut self, interval: Interval<'_>) {
         self.sink.item(&Item::Interval(interval));
     }
 
-    /// From `time` on, the counter has this value.
+    /// The counter has this value from `time` on.
     pub(crate) fn count(&mut self, counter: CounterId, time: Ns, value: impl Into<CountValue>) {
         if self.wants_counts {
             self.sink.item(&Item::Count(Count { counter, time, value: value.into() }));
         }
     }
 
-    /// A thread meets others.
+    /// A thread meets other threads.
     #[inline(always)]
     pub(crate) fn thread_event(&mut self, at: Point, event: ThreadEvent) {
         if self.wants.contains(event.wanted_as()) {
@@ -245,7 +245,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// One thing led to another.
+    /// A causal link between two points.
     #[inline(always)]
     pub(crate) fn link(&mut self, kind: LinkKind, from: (Point, Anchor), to: (Point, Anchor)) {
         if self.wants.contains(kind.wanted_as()) {
@@ -259,13 +259,13 @@ impl<'s> Stage<'s> {
         self.next_link += 1;
     }
 
-    /// Whether links are wanted that viewers do not show.
+    /// Whether the sink wants causes: links that viewers do not show.
     #[inline(always)]
     pub(crate) fn wants_causes(&self) -> bool {
         self.wants.contains(Wants::CAUSES)
     }
 
-    /// Like [`Stage::link`], for the kinds that viewers do not show: nothing is bound to its ends.
+    /// Like [`Stage::link`], for causes, whose ends need no anchors.
     #[cold]
     pub(crate) fn cause(&mut self, kind: LinkKind, from: Point, to: Point) {
         if self.wants_causes() && from.location != to.location {
@@ -275,7 +275,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// A thread begins to wait.
+    /// A thread starts to wait.
     #[inline(always)]
     pub(crate) fn waits(&mut self, at: Point, awaited: Option<Awaited>) {
         if self.wants_causes()
@@ -285,7 +285,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// A thread has waited in a region of `construct` since `begin`, and goes on at `at`.
+    /// A thread, which has waited in a region of `construct` since `begin`, continues at `at`.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self, construct: Construct, begin: Ns, at: Point, awaited: Awaited) {
         if self.wants_causes()
@@ -295,7 +295,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// A child of `parent` is complete at `at`: `task`, which waits for no more children.
+    /// At `at`, `task` is complete, a child of `parent`. `task` itself waits for no more children.
     #[inline(always)]
     pub(crate) fn task_ended(&mut self, task: TaskId, parent: TaskId, at: Point) {
         if self.wants_causes() {
@@ -304,15 +304,15 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// The team has ended, and with it the implicit tasks of its `members`.
+    /// The team has ended, and the implicit tasks of its `members` with it.
     #[cold]
     pub(crate) fn team_ended(&mut self, team: TeamId, members: impl Iterator<Item = TaskId>) {
         self.causes.forget_team(team);
         members.for_each(|task| self.causes.forget_task(task));
     }
 
-    /// When a region ended whose own end is missing, on a thread where something new was seen at `time` and nothing
-    /// since `last`. It is when recording was switched off, if that lies between.
+    /// The end time of a region whose end is missing, on a thread that had its last event at `last` and its next one at
+    /// `time`: the start of a pause, if there is one in between.
     pub(crate) fn end_of_unended(&self, last: Ns, time: Ns) -> Ns {
         match self.pause {
             Some((begin, end)) if last <= begin && end <= time => begin,

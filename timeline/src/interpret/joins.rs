@@ -1,24 +1,25 @@
-//! Regions of one thread that report their end and then wait for their tasks.
+//! Regions of one thread that report their end, and then wait for their tasks.
 //!
-//! LLVM ends the region of a team of one, then waits for its detached and offloaded tasks, and runs those that depend on them. OpenMP
-//! ends a region only when all its tasks are complete (OpenMP 5.2, 10.1), and so does the timeline. Until then the thread
-//! is in the barrier at the region's end.
+//! LLVM's runtime ends the region of a team of one, then waits for its detached and offloaded tasks, and runs the tasks
+//! that depend on them. According to OpenMP, a region ends only when all its tasks are complete (OpenMP 5.2, 10.1), and
+//! the timeline follows that. Until then, the thread is in the barrier at the region's end.
 
 use super::*;
 
 const BARRIER: ompt::ompt_sync_region_t = ompt::ompt_sync_region_barrier_implicit_parallel;
 
-/// A region that waits for its tasks.
+/// A region that has reported its end and waits for its tasks.
 pub(super) struct Join {
     thread: usize,
     region: u64,
     implicit_task: u64,
-    /// The tasks that are not complete.
+    /// Number of tasks that are not complete.
     unfinished: usize,
 }
 
 impl Interpreter<'_, '_> {
-    /// `region` has reported its end. True if it waits for its tasks: then it ends with the last of them.
+    /// `region` has reported its end. Returns true if the region waits for its tasks, so that it ends with the last of
+    /// them.
     pub(super) fn waits_for_tasks(&mut self, thread: usize, time: Ns, region: u64) -> bool {
         let may_wait = self.has_proxy_tasks || self.delayed_tasks > 0;
         if !may_wait || self.dialect.task_ends_unreported {
@@ -41,8 +42,8 @@ impl Interpreter<'_, '_> {
         true
     }
 
-    /// The task that the thread switches to. While its region waits for tasks, the implicit task may have lost its id: the
-    /// runtime has ended it.
+    /// The task to which the thread switches. While its region waits for tasks, the implicit task may have no id,
+    /// because the runtime has already ended it.
     #[inline]
     pub(super) fn task_of_join(&self, thread: usize, task: Id) -> Id {
         let mut joins = self.joins.iter().rev();
@@ -52,7 +53,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The region of `implicit_task` has a task more, or less.
+    /// The region of `implicit_task` has one unfinished task more, or less.
     #[inline]
     pub(super) fn count_unfinished(&mut self, implicit_task: Option<u64>, created: bool) {
         for join in &mut self.joins {
@@ -65,7 +66,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Ends the regions all of whose tasks are complete.
+    /// Ends the waiting regions whose tasks are all complete.
     #[inline]
     pub(super) fn end_joins(&mut self, time: Ns) {
         if !self.joins.is_empty() {

@@ -1,8 +1,9 @@
-//! The meaning of events: one arm per event of the table. Exhaustive, so a new row asks for its meaning here.
+//! The meaning of events, with one arm per event of the table. The match is exhaustive, so a new row requires a new
+//! arm.
 //!
-//! Programs are full of a dozen events. Each has a function of its own, which is never inlined. All that begins and ends a
-//! region always is, since a call costs as much as what it does. Inlined into one function, they did worse than with calls
-//! (docs/lab-notes/performance.md).
+//! A dozen kinds of events make up most of a trace. Each of these has a function of its own, which is never inlined.
+//! Code that starts and ends regions is always inlined, because a call costs as much as the code itself. Inlining
+//! everything into one function was slower (docs/lab-notes/performance.md).
 
 pub(crate) mod activity_counters;
 pub(crate) mod annotations;
@@ -71,32 +72,33 @@ pub(crate) struct Interpreter<'t, 's> {
     dialect: Dialect,
     selection: Selection,
     clock: SessionClock<'t>,
-    /// In the order of the trace's streams.
+    /// The threads, in the order of the trace's streams.
     threads: Vec<Thread>,
     thread_names: Vec<String>,
     teams: FastMap<u64, Team>,
-    /// The members of a team that has ended: a buffer for the next.
+    /// The buffer of a former team's members, for reuse.
     spare_members: Vec<Member>,
     tasks: Tasks,
     /// A task was detached or offloaded, so tasks may be unfinished when the region of a team of one reports its end.
     has_proxy_tasks: bool,
-    /// Undeferred tasks that have not started: they depend on such a task, which the runtime may not report as one.
+    /// Number of undeferred tasks that have not started because they depend on such a task, which the runtime may not
+    /// report as one.
     delayed_tasks: usize,
     joins: Vec<Join>,
     repeated_forks: RepeatedForks,
-    /// Ids of regions and of tasks of all kinds.
+    /// The ids of regions and of all kinds of tasks.
     given_ids: GivenIds,
-    /// The regions that LLVM's runtime forks for what members of leagues execute, and their tasks: see
+    /// Regions that LLVM's runtime forks for the code that members of leagues execute, with their tasks; see
     /// [`Self::is_body_of_league`].
     bodies_of_leagues: BTreeMap<u64, Option<u64>>,
     tasks_of_leagues: BTreeSet<u64>,
-    /// Tasks that ran without an id.
+    /// Number of tasks that ran without an id.
     unset_tasks: u64,
-    /// Tasks that ran before they were created, or never were.
+    /// Number of tasks that ran before their creation was reported, or without it.
     unannounced_tasks: u64,
-    /// The tasks that may yet turn out to be untied, and go on.
+    /// Ended tasks that may turn out to be untied, and continue.
     finished_tasks: tr2::FinishedTasks,
-    /// The number that each thread had in a team last, where the runtime does not number members.
+    /// By thread: its last number in a team. For runtimes that do not number members.
     usual_numbers: BTreeMap<usize, u32>,
     dependences: TaskDependences,
     locks: Locks,
@@ -109,9 +111,9 @@ pub(crate) struct Interpreter<'t, 's> {
     states: States,
     mpi_waits: MpiWaits<'t>,
     annotations: Annotations,
-    /// Events that the tracer lost.
+    /// Number of events that the tracer lost.
     lost: u64,
-    /// The tracer's own table of events, which may have more than this program's.
+    /// The tracer's table of events, which may contain more events than this program's.
     schema: &'t [Schema],
 }
 
@@ -119,7 +121,7 @@ pub(crate) struct Interpreter<'t, 's> {
 #[derive(Default)]
 struct Recording {
     paused_since: Option<Ns>,
-    /// Its track, once there was a pause.
+    /// The track, once there was a pause.
     track: Option<crate::model::LocationId>,
 }
 
@@ -129,7 +131,7 @@ macro_rules! arguments {
 }
 use arguments;
 
-/// What a trace's metadata says of how its events are to be understood.
+/// The parts of a trace's metadata that are needed to interpret its events.
 #[derive(Clone, Copy)]
 struct Parts<'t> {
     dialect: Dialect,
@@ -139,7 +141,7 @@ struct Parts<'t> {
 }
 
 impl<'t, 's> Interpreter<'t, 's> {
-    /// Interprets a process that `metadata` describes, and whose threads are `threads`, each with its name.
+    /// Interprets the process that `metadata` describes. `threads`: its threads with their names.
     pub(crate) fn new(
         stage: &'t mut Stage<'s>,
         metadata: &'t Metadata,
@@ -208,22 +210,22 @@ impl<'t, 's> Interpreter<'t, 's> {
         }
     }
 
-    /// Reports what `samples` wants.
+    /// Also reports samples, as `samples` specifies.
     pub(crate) fn with_samples(self, samples: Samples) -> Self {
         Interpreter { samples, ..self }
     }
 
-    /// Shows what is known of calls of MPI.
+    /// Also shows what is known about MPI calls from other ranks.
     pub(crate) fn with_mpi(self, known: MpiKnowledge<'t>) -> Self {
         Interpreter { mpi_waits: MpiWaits::of(known), ..self }
     }
 
-    /// Knows what the program's names are.
+    /// Also resolves names that the program registered.
     pub(crate) fn with_texts(self, texts: Texts) -> Self {
         Interpreter { annotations: Annotations::of(texts), ..self }
     }
 
-    /// The next event of the process: that of thread number `thread`.
+    /// Interprets the next event of the process, which belongs to thread number `thread`.
     #[inline(always)]
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         if time >= self.mpi_waits.next {
@@ -245,7 +247,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     #[inline(always)]
     fn interpret(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         match event {
-            // Locations are named and ordered before the first event.
+            // Locations were named and sorted before the first event.
             Event::ThreadBegin(_) | Event::ThreadInfo(_) => {}
             Event::ThreadEnd(_) => {
                 self.threads[thread].close_all(self.stage, time);
@@ -287,9 +289,9 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::AnnotationValue(e) => self.annotation_value(thread, time, e),
             Event::AnnotationMemory(e) => self.annotation_memory(time, e),
             Event::AnnotationSpan(e) => self.annotation_span(thread, e),
-            // What follows of it is an event of its own.
+            // The pause itself is a separate event.
             Event::AnnotationPause(_) => {}
-            // Facts for those who match messages, and names that are known before.
+            // Used when messages are matched, or read before the first event.
             Event::CallObjects(_)
             | Event::ObjectDefined(_)
             | Event::ObjectNamed(_)
@@ -300,7 +302,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 let region = arguments!["parallel_data": id(e.parallel_data)];
                 self.flat_scope(thread, time, Scope::new(e.endpoint, construct), region);
             }
-            // The stack of the thread that forks shows it.
+            // The parent is visible in the stack of the thread that forks.
             Event::ParentRegion(_) => {}
             Event::CollectorEvent(e) => {
                 let number = arguments!["number": uint(e.number)];
@@ -444,7 +446,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.device(thread, time, DeviceEvent::Unload, arguments!["device_num": int(e.device_num)]);
             }
 
-            // The survey of devices has seen them.
+            // The survey of devices has read these events.
             Event::DeviceStream(_) | Event::DeviceClock(_) | Event::DeviceTranslation(_) => {}
             Event::DeviceRecord(e) => {
                 let repaired = self.devices.record(self.stage, self.clock, e);
@@ -501,18 +503,18 @@ impl<'t, 's> Interpreter<'t, 's> {
         &mut self.stage.repairs
     }
 
-    /// The samples so far.
+    /// The sums of samples so far.
     pub(crate) fn sample_sums(&self) -> SampleSums {
         self.sample_sums
     }
 
-    /// Whether there is no use in going on.
+    /// Whether the sink has failed, so that continuing is of no use.
     pub(crate) fn sink_failed(&self) -> bool {
         self.stage.sink.failed()
     }
 
-    /// The process has no more events; `time` is that of the last. What is open ends. Gives the number of lost events,
-    /// and what became of devices.
+    /// Ends the process: closes what is open at `time`, the time of the last event. Returns the number of lost events,
+    /// and reports about devices.
     pub(crate) fn finish(mut self, time: Ns) -> (u64, BTreeMap<i32, DeviceReport>) {
         self.finish_samples();
         self.end_mpi_waits(time);
@@ -531,32 +533,32 @@ impl<'t, 's> Interpreter<'t, 's> {
         (self.lost, self.devices.finish(self.stage))
     }
 
-    /// A segment begins: what came before is shown as far as it is known.
+    /// A segment begins. Passes on what is known of earlier events.
     #[cold]
     pub(crate) fn begin_segment(&mut self) {
         self.counters.show(self.stage);
         self.stage.item(&Item::Segment);
     }
 
-    /// What comes behind the segment is interpreted by others. Gives the same as [`Interpreter::finish`].
+    /// Ends a segment, after which others continue the interpretation. Returns the same as [`Interpreter::finish`].
     pub(crate) fn end_segment(mut self) -> (u64, BTreeMap<i32, DeviceReport>) {
         self.counters.show(self.stage);
         (self.lost, BTreeMap::new())
     }
 
-    /// A thread meets others, inside of a region.
+    /// A thread meets other threads, inside a region.
     fn thread_event(&mut self, thread: usize, time: Ns, event: ThreadEvent) {
         let at = self.threads[thread].point(time);
         self.stage.thread_event(at, event);
     }
 
-    /// A region begins or ends, or both.
+    /// A region starts, ends, or both.
     #[inline(never)]
     fn scope(&mut self, thread: usize, time: Ns, scope: Scope, arguments: &[Argument<'_>]) {
         self.frequent_scope(thread, time, scope, arguments);
     }
 
-    /// Like [`Interpreter::scope`], for events that programs are full of.
+    /// Like [`Interpreter::scope`], for the most frequent events.
     #[inline(always)]
     fn frequent_scope(&mut self, thread: usize, time: Ns, scope: Scope, arguments: &[Argument<'_>]) {
         let Scope { endpoint, construct, key, codeptr_ra, meaning } = scope;
@@ -583,7 +585,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.stage.region(construct, codeptr_ra, around)
     }
 
-    /// Counts something that was repaired.
+    /// Counts a repair.
     pub(crate) fn repair(&mut self, thread: usize, time: Ns, cause: Cause) {
         let stream = self.threads[thread].stream;
         self.stage.repairs.add(cause, stream, time);
@@ -619,7 +621,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.instant(thread, time, Construct::Device(event), Address(0), arguments);
     }
 
-    /// Something of ours that took from `begin` to `end`.
+    /// An interval of the tracer's own activity, from `begin` to `end`.
     fn span(&mut self, thread: usize, begin: Ns, end: Ns, construct: Construct, arguments: &[Argument<'_>]) {
         let frame = Frame::new(construct, 0, self.region(thread, construct, Address(0)));
         let thread = &mut self.threads[thread];
@@ -628,8 +630,8 @@ impl<'t, 's> Interpreter<'t, 's> {
         thread.close(self.stage, end, construct, 0, &[]);
     }
 
-    /// An event of `task` begins. What other tasks have open above it on this thread has ended unseen, and so has a
-    /// parallel region that it encountered. `region` is the parallel region that the event names, if it names one.
+    /// An event of `task` starts. Regions that other tasks have open above it on this thread must have ended unseen,
+    /// and so must a parallel region that it encountered. `region`: the parallel region that the event names, if any.
     #[inline]
     fn in_task(&mut self, thread: usize, time: Ns, region: Id, task: Id) {
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
@@ -638,8 +640,9 @@ impl<'t, 's> Interpreter<'t, 's> {
         }
     }
 
-    /// `task` has created another one. Only a parallel region of its own has ended for certain, not a task that runs above.
-    /// LLVM's runtime divides a taskloop by tasks of its own. It says that the loop's task encountered what these create.
+    /// `task` has created another task. Only a parallel region that it encountered must have ended, not tasks that run
+    /// above it: LLVM's runtime divides a taskloop by tasks of its own, and reports the loop's task as the creator of
+    /// the tasks that these create.
     #[inline]
     fn creates_task(&mut self, thread: usize, time: Ns, task: Id) {
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
@@ -648,8 +651,9 @@ impl<'t, 's> Interpreter<'t, 's> {
         }
     }
 
-    /// In a serialized region that an explicit task encounters, LLVM passes that region with the implicit task of the
-    /// region around. So where the event names the innermost region, a task outside of that is no sign of anything.
+    /// For a serialized region that an explicit task encounters, LLVM passes the innermost region with the implicit
+    /// task of the region around. So if the event names the innermost region, a task outside of that region does not
+    /// show that anything has ended.
     fn end_above_task(&mut self, thread: usize, time: Ns, region: Id, task: Id, tasks_go_on: bool) {
         let inside = self.threads[thread].innermost_member_of(region);
         let from = inside.unwrap_or_default();

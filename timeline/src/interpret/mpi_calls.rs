@@ -1,6 +1,8 @@
-//! Calls of MPI: the time that a thread is in the library, and the part of it in which it waits for another process.
+//! MPI calls: the time that a thread spends in the library, and the part of it during which it waits for another
+//! process.
 //!
-//! That part is a region within the call's. It ends between two events, so it is closed before the first event that comes later.
+//! The wait is a region inside the call's region. It ends between two events, so it is closed before the next event is
+//! interpreted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,23 +14,23 @@ use crate::model::{Communicator, MpiEvent};
 use crate::names::construct::MpiFunction;
 use crate::ranks::{CallEvents, Joints, Moment, RankMessages, Ranks};
 
-/// How the tracer writes a peer or tag that a call does not have, and the peers that are no ranks.
+/// The tracer's value for a peer or tag that a call does not have; also the values of peers that are not ranks.
 const NONE: i32 = -4;
 const ROOT: i32 = -3;
 const PROC_NULL: i32 = -2;
 const ANY: i32 = -1;
 
-/// What is known of a process's calls by those of other ranks.
+/// What the traces of other ranks show about a process's calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MpiKnowledge<'t> {
-    /// Its waits; `None` where they are not known.
+    /// The waits for other ranks; `None` if unknown.
     joints: Option<&'t Joints>,
-    /// What its calls do; `None` where that is not known, or nobody wants it.
+    /// The messages and collectives of calls; `None` if unknown or not wanted.
     events: Option<(&'t CallEvents, &'t Ranks)>,
 }
 
 impl<'t> MpiKnowledge<'t> {
-    /// That of the process with this number on the timeline.
+    /// The knowledge about the process with this number on the timeline.
     pub(crate) fn of(ranks: Option<&'t Ranks>, process: usize) -> MpiKnowledge<'t> {
         let Some(ranks) = ranks else { return MpiKnowledge::default() };
         let joints = ranks.process(process).map(RankMessages::joints);
@@ -37,29 +39,29 @@ impl<'t> MpiKnowledge<'t> {
 
     /// The communicators that the process is a member of.
     pub(crate) fn communicators(&self) -> impl Iterator<Item = &'t Communicator> + use<'t> {
-        // Of a job of which ranks are missing, nothing is certain but names.
+        // If ranks are missing, only the names of communicators are certain.
         let all = self.events.into_iter().filter(|(_, ranks)| ranks.are_complete());
         all.flat_map(|(events, ranks)| events.communicators().filter_map(|id| ranks.communicator(id)))
     }
 
-    /// The name of the communicator that has this handle at this time.
+    /// The name of the communicator with this handle at this time.
     fn name(&self, handle: u64, time: Ns) -> Option<&'t str> {
         let (events, ranks) = self.events?;
         Some(&ranks.communicator(events.communicator(handle, time)?)?.name)
     }
 
-    /// What a call does that a thread began at this time.
+    /// The MPI events of the call that a thread started at this time.
     fn of_call(&self, thread: usize, begin: Ns, moment: Moment) -> impl Iterator<Item = MpiEvent> + use<'t> {
         self.events.into_iter().flat_map(move |(events, _)| events.of_call(thread, begin, moment))
     }
 }
 
-/// The waits in calls of MPI.
+/// The current waits in MPI calls.
 pub(super) struct MpiWaits<'t> {
     known: MpiKnowledge<'t>,
-    /// When the waits end that threads are in, and their threads.
+    /// The end times of the current waits, with their threads.
     ends: BinaryHeap<Reverse<(Ns, usize)>>,
-    /// When the first of them ends.
+    /// The earliest of these end times.
     pub(super) next: Ns,
 }
 
@@ -92,7 +94,7 @@ impl Interpreter<'_, '_> {
         let object = match e.class {
             CallClass::one_sided => "win",
             CallClass::file => "file",
-            // Those that create one have a communicator.
+            // Calls that create a request have a communicator, and calls that start one have a request.
             CallClass::start if name.is_none() => "request",
             _ => "comm",
         };
@@ -114,7 +116,7 @@ impl Interpreter<'_, '_> {
         self.begin_mpi_wait(thread, time, function, e.codeptr_ra);
     }
 
-    /// What the thread does in the call that it began at that time, whose region is its innermost.
+    /// Emits the MPI events of the call that the thread started at `begin`, whose region is its innermost.
     fn mpi_events(&mut self, thread: usize, time: Ns, (begin, moment): (Ns, Moment)) {
         if !self.stage.wants_mpi() || self.threads[thread].is_full() {
             return;
@@ -125,7 +127,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The thread waits from the call's begin on, if it does.
+    /// Starts the thread's wait at the start of the call, if there is one.
     fn begin_mpi_wait(&mut self, thread: usize, time: Ns, function: MpiFunction, codeptr_ra: Address) {
         let Some(joint) = self.mpi_waits.known.joints.and_then(|joints| joints.of_call(thread, time)) else {
             return;
@@ -158,7 +160,7 @@ impl Interpreter<'_, '_> {
         self.mpi_waits.next = next.map_or(Ns::MAX, |Reverse((until, _))| *until);
     }
 
-    /// Ends the wait that is a thread's innermost region.
+    /// Ends the wait, if it is the thread's innermost region.
     fn end_mpi_wait(&mut self, thread: usize, time: Ns) {
         if let Some(innermost) = self.threads[thread].stack().last()
             && let construct @ Construct::MpiWait(_) = innermost.construct
@@ -183,10 +185,11 @@ impl Interpreter<'_, '_> {
             (e.bytes != 0).then_some(("bytes", Value::Uint(e.bytes))),
             (e.result != 0).then(|| ("error", Value::Int(e.result.into()))),
         ];
-        // Something within the call may have kept it open.
+        // A region inside the call may have kept the wait open.
         self.end_mpi_wait(thread, time);
         let function = MpiFunction::new(e.function, e.class);
-        // The begin may be lost, or lie before the recording. At a checkpoint, nothing is known of waits.
+        // The start of the call may be lost, or precede the recording. At a checkpoint, waits are unknown, so the
+        // construct is compared without them.
         if let Some(innermost) = self.threads[thread].stack().last()
             && let construct @ Construct::MpiCall(of_begin) = innermost.construct
             && of_begin.with_known_waits(false) == function
@@ -197,7 +200,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A call that an error handler left by `longjmp`, or an exception, has no end. The library reports no call within another.
+    /// Ends a call without an end, which an error handler left by `longjmp` or an exception. The library never reports
+    /// a call inside another.
     fn end_abandoned_call(&mut self, thread: usize, time: Ns) {
         self.end_mpi_wait(thread, time);
         if let Some(innermost) = self.threads[thread].stack().last()
@@ -209,7 +213,7 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// A rank or a tag, by its name where it is none.
+/// A rank or tag, or the name of a special value.
 fn rank(number: i32) -> Value<'static> {
     match number {
         ANY => Value::Text("any"),
@@ -219,7 +223,7 @@ fn rank(number: i32) -> Value<'static> {
     }
 }
 
-/// Those arguments that there are.
+/// The arguments that are present.
 fn present<'a, const N: usize>(arguments: [Option<(&'static str, Value<'a>)>; N]) -> Vec<Argument<'a>> {
     arguments.into_iter().flatten().map(|(name, value)| argument(name, value)).collect()
 }

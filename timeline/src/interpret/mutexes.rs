@@ -1,4 +1,4 @@
-//! Locks, critical, atomic and ordered regions: waits and what is held.
+//! Locks, critical, atomic and ordered regions: waits and holds.
 
 use std::num::NonZeroU32;
 
@@ -27,10 +27,10 @@ impl Interpreter<'_, '_> {
         self.threads[thread].open(self.stage, time, frame, arguments);
     }
 
-    /// Ends what only the thread's next event can show to have ended.
+    /// Ends waits whose end is visible only from the thread's next event.
     ///
-    /// A thread that waits has no other events. So an event that is not the wait's own end shows that it did not get
-    /// the mutex. `omp_test_lock` failed, or a nested lock was its own already.
+    /// A waiting thread has no other events. So an event other than the wait's own end shows that the thread did not
+    /// acquire the mutex: `omp_test_lock` failed, or the thread already held the nested lock.
     #[inline(always)]
     pub(super) fn settle_unended(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
         let Some(top) = self.threads[thread].stack().last() else {
@@ -64,7 +64,7 @@ impl Interpreter<'_, '_> {
             Event::MutexWait(_) | Event::Counters(_) => {}
             Event::NestLock(e) if e.wait_id.0 == key => self.close(thread, time, construct, key),
             _ => {
-                // How long the attempt took is not known.
+                // The duration of the attempt is unknown.
                 let begin = self.threads[thread].last();
                 let failed = arguments!["acquired": Value::Text("no")];
                 self.threads[thread].close(self.stage, begin, construct, key, failed);
@@ -105,7 +105,7 @@ impl Interpreter<'_, '_> {
             has_track,
         };
         let names = &self.thread_names;
-        // The wait is left next.
+        // The end of the wait comes next.
         let release = match self.selection.mutex_holds {
             true => self.locks.acquired(self.stage, names, acquisition),
             false => None,
@@ -154,7 +154,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The wait id of the innermost `hold` that the thread is in, where the event does not say.
+    /// The wait id of the innermost `hold` of the thread, if the event does not contain it.
     fn held(&self, thread: usize, hold: Construct, wait_id: u64) -> u64 {
         if wait_id != UNSET {
             return wait_id;
@@ -164,7 +164,7 @@ impl Interpreter<'_, '_> {
         innermost.map_or(UNSET, |frame| frame.key)
     }
 
-    /// A mutex is released that was not reported to be acquired: when that was, nobody knows.
+    /// A mutex is released whose acquisition was not reported, so its time is unknown.
     fn released_unseen(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
         let construct = Construct::MutexReleased(e.kind);
         let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
@@ -179,16 +179,16 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// The wait id of a runtime that does not know it (TR2, 4.4).
+/// The wait id that runtimes pass if they do not know it (TR2, 4.4).
 pub(super) const UNSET: u64 = 0;
 
-/// Whether one of the two events of a mutex does not say which it is. LLVM up to 5.0 says it of waits for ordered regions
-/// only.
+/// Whether exactly one of the two events of a mutex lacks the wait id. LLVM up to 5.0 passes it only for waits for
+/// ordered regions.
 fn is_one_unset(one: u64, other: u64) -> bool {
     one == UNSET || other == UNSET
 }
 
-/// Distinguishes a critical, atomic or ordered region, which nests on its thread, from a lock, which does not.
+/// Tells critical, atomic and ordered regions, which nest on their thread, from locks, which do not.
 fn is_block_structured(kind: ompt::ompt_mutex_t) -> bool {
     matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered)
 }

@@ -1,4 +1,4 @@
-//! Parallel regions, the implicit tasks of their members, worksharing and barriers.
+//! Parallel regions, implicit tasks, worksharing regions and barriers.
 
 use super::*;
 
@@ -47,8 +47,9 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Whether the region is the runtime's. LLVM's forks one of a single thread, without a code address, for what each member of a
-    /// league executes (llvm-project #64894). It is the member's own task that executes it.
+    /// Whether the runtime, not the program, encountered this region. For the code that each member of a league
+    /// executes, LLVM forks a region of a single thread without a code address (llvm-project #64894). The member's own
+    /// task executes that code.
     fn is_body_of_league(&mut self, thread: usize, e: &ParallelBegin) -> bool {
         if !self.dialect.region_in_league || e.codeptr_ra != Address(0) || e.requested_parallelism != 1 {
             return false;
@@ -66,11 +67,11 @@ impl Interpreter<'_, '_> {
         is_it
     }
 
-    /// All members end now: those that have reported it, and those that will do so late, or never.
+    /// Ends all members: those that have reported their end, and those that will do so late, or never.
     #[inline(never)]
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
         if let Some(task) = self.bodies_of_leagues.remove(&e.parallel_data.0) {
-            // Its task has ended, whether that was reported or not.
+            // The task has ended, whether or not that was reported.
             if let Some(task) = task {
                 self.tasks_of_leagues.remove(&task);
             }
@@ -107,7 +108,7 @@ impl Interpreter<'_, '_> {
             self.threads[member].region_ended(self.stage, time, task);
             self.count_thread(member, time);
         }
-        // So that who begins to read at the region's end counts on from the same.
+        // Ensures that a reader that starts at the region's end continues with the same counters.
         if self.teams.is_empty() && self.stage.wants_counts {
             self.counters.show(self.stage);
         }
@@ -120,7 +121,7 @@ impl Interpreter<'_, '_> {
         self.spare_members = team.members;
     }
 
-    /// The region that `thread` encountered ends at `time`, when all members have ended.
+    /// The region that `thread` encountered ends at `time`, after all its members.
     #[cold]
     fn join(&mut self, thread: usize, time: Ns, team: TeamId, members: &[Member]) {
         let to = self.threads[thread].point_ahead(time);
@@ -133,7 +134,8 @@ impl Interpreter<'_, '_> {
         self.stage.team_ended(team, tasks);
     }
 
-    /// The region that the event names, unless its task began another one on this thread, and not that.
+    /// The region that the event names; if that region is not open on this thread, the innermost one, provided that the
+    /// event's task encountered it.
     #[inline]
     fn region_that_ends(&self, thread: usize, e: &ParallelEnd) -> u64 {
         let named = e.parallel_data.0;
@@ -203,7 +205,7 @@ impl Interpreter<'_, '_> {
                 })
             }
             None => {
-                // The process's initial task belongs to a region that no runtime announces.
+                // The process's initial task belongs to a region that no runtime reports.
                 if construct != Construct::InitialTask && self.selection.regions {
                     self.repair(thread, time, Cause::UnannouncedRegion);
                 }
@@ -231,7 +233,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Whether the thread counts as one in a parallel region, or as one that waits.
+    /// Updates whether the thread counts as being in a parallel region or as waiting.
     #[inline(always)]
     fn count_thread(&mut self, thread: usize, time: Ns) {
         if !self.stage.wants_counts {
@@ -243,12 +245,12 @@ impl Interpreter<'_, '_> {
         self.counters.wait(self.stage, thread, time, wait);
     }
 
-    /// The member was not running yet: the runtime started or woke its thread, and gave it work.
+    /// The member was not running yet: the runtime started or woke its thread, and assigned work to it.
     #[inline(always)]
     fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {
         let (construct, thread) = (frame.construct, &mut self.threads[thread]);
         thread.await_no_more(self.stage, end);
-        // A thread may be taken into the next team before its last region has ended.
+        // A thread may join the next team before its previous region has ended.
         thread.close_overdue(self.stage, end);
         if begin < end && thread.last() < end {
             let frame = frame.with(Meaning::Wait(Awaited::Team { team: TeamId(region.0) }));
@@ -258,7 +260,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Only the task's id counts: runtimes pass no region, and the index and team size of a later one.
+    /// Uses only the task's id: runtimes pass no region, and the index and team size of a later region.
     #[inline(never)]
     pub(super) fn implicit_task_end(&mut self, thread: usize, time: Ns, e: &ImplicitTaskEnd) {
         if self.dialect.league_tasks_without_begin && e.task_data == Id::UNSET {
@@ -276,7 +278,8 @@ impl Interpreter<'_, '_> {
         self.close(thread, time, construct, e.task_data.0);
     }
 
-    /// A loop reports at its begin how it is scheduled, and at its end how many chunks and iterations the thread got.
+    /// A loop reports its schedule at its start, and the numbers of chunks and iterations that the thread received at
+    /// its end.
     #[inline(never)]
     pub(super) fn work(&mut self, thread: usize, time: Ns, e: &Work) {
         let construct = Construct::Work(e.work_type);
@@ -291,7 +294,7 @@ impl Interpreter<'_, '_> {
             if let Some(top) = self.threads[thread].stack().last().filter(is_it) {
                 let (chunks, iterations) = (top.chunks, top.iterations);
                 let got = arguments!["chunks": uint(chunks), "iterations": uint(iterations)];
-                // The loop may have ended before `time`: the region is left when it did.
+                // The loop may have ended before `time`; the region is left at that earlier time.
                 let before = self.threads[thread].last();
                 self.thread_event(thread, before, ThreadEvent::Chunks { chunks, iterations });
                 self.threads[thread].close(self.stage, time, construct, 0, got);
@@ -317,8 +320,8 @@ impl Interpreter<'_, '_> {
         self.scope(thread, time, scope, arguments);
     }
 
-    /// A worksharing region or barrier begins: a single region in the same task has ended, for neither may be closely
-    /// nested in it.
+    /// A worksharing region or barrier starts: a single region of the same task must have ended, because neither may be
+    /// closely nested in it.
     fn end_single(&mut self, thread: usize, time: Ns) {
         let stack = self.threads[thread].stack();
         let single = Construct::Work(ompt::ompt_work_single_executor);
@@ -328,8 +331,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// An event comes on a thread that is in a single region that another executes. In there nothing happens: if the event is
-    /// not the region's end, that does not come.
+    /// An event occurs on a thread in a single region that another thread executes. Nothing happens in such a region,
+    /// so unless the event is the region's end, that end is missing.
     pub(super) fn event_in_single_other(&mut self, thread: usize, event: &Event<'_>) {
         let construct = Construct::Work(ompt::ompt_work_single_other);
         let is_end = match event {
@@ -364,8 +367,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Counts a chunk in its loop. False where it does not report when the thread gets the next. That is outside of
-    /// a loop, and in static loops, of which runtimes report the first chunk only.
+    /// Counts a chunk of the innermost loop. False if the runtime does not report when the thread receives the next
+    /// one: outside of loops, and in static loops, of which runtimes report only the first chunk.
     fn chunk(&mut self, thread: usize, iterations: u64) -> bool {
         match self.threads[thread].innermost() {
             Some(top) if reports_all_chunks(top.construct) => {
@@ -378,7 +381,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The thread is done with its chunk.
+    /// The thread has finished its chunk.
     fn end_chunk(&mut self, thread: usize, time: Ns) {
         let top = self.threads[thread].stack().last();
         if top.is_some_and(|top| top.construct == Construct::Chunk) {
@@ -409,7 +412,7 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// The construct that precedes the implicit tasks of such a region.
+/// The construct between the start of such a region and its implicit tasks.
 fn wake_up(construct: Construct) -> Construct {
     match construct {
         Construct::Teams => Construct::TeamsWakeUp,
@@ -417,7 +420,7 @@ fn wake_up(construct: Construct) -> Construct {
     }
 }
 
-/// Recognizes loops whose threads report each chunk that they get. Runtimes that do not distinguish schedules report the plain
+/// Whether threads of this kind of loop report each chunk. Runtimes that do not distinguish schedules report the plain
 /// kind.
 fn reports_all_chunks(construct: Construct) -> bool {
     matches!(
@@ -435,7 +438,7 @@ fn is_loop(kind: ompt::ompt_work_t) -> bool {
     kind == ompt::ompt_work_loop || schedule(kind).is_some()
 }
 
-/// How a loop is scheduled, where the runtime says.
+/// The schedule of a loop, if the runtime reports it.
 pub fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
     match kind {
         ompt::ompt_work_loop_static => Some("static"),
@@ -446,13 +449,13 @@ pub fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
     }
 }
 
-/// Recognizes what may not be closely nested in a single region (OpenMP 5.2, 17.1). A taskloop may; a distribute region is
-/// strictly nested in a teams region.
+/// Whether the construct must not be closely nested in a single region (OpenMP 5.2, 17.1). A taskloop may be; a
+/// distribute region is strictly nested in a teams region.
 fn is_worksharing(kind: ompt::ompt_work_t) -> bool {
     !matches!(kind, ompt::ompt_work_taskloop | ompt::ompt_work_distribute)
 }
 
-/// The tasks that a taskwait or taskgroup waits for. What a barrier waits for shows when it is entered.
+/// The tasks for which a taskwait or taskgroup waits. Those of a barrier are determined when it is entered.
 #[inline(always)]
 fn tasks_awaited(kind: ompt::ompt_sync_region_t, task: Id) -> Meaning {
     let task = task.known().map(TaskId);

@@ -1,4 +1,4 @@
-//! The ends of regions as events report them, and the values of their arguments.
+//! Endpoints of regions, as events report them, and values of their arguments.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{Address, Id};
@@ -7,18 +7,18 @@ use crate::model::Value;
 use crate::names::construct::Construct;
 use crate::threads::open_regions::Meaning;
 
-/// An end of a region, as an event reports it.
+/// An endpoint of a region, as an event reports it.
 pub(super) struct Scope {
     pub(super) endpoint: ompt::ompt_scope_endpoint_t,
     pub(super) construct: Construct,
-    /// The number that distinguishes it from others of its construct that are open; 0 where nothing does.
+    /// Distinguishes the region from other open ones of its construct; 0 if nothing does.
     pub(super) key: u64,
     pub(super) codeptr_ra: Address,
     pub(super) meaning: Meaning,
 }
 
 impl Scope {
-    /// Without a key and a place.
+    /// A scope without key and place.
     #[inline(always)]
     pub(super) fn new(endpoint: ompt::ompt_scope_endpoint_t, construct: Construct) -> Scope {
         Scope { endpoint, construct, key: 0, codeptr_ra: Address(0), meaning: Meaning::Alone }
@@ -40,7 +40,7 @@ impl Scope {
     }
 }
 
-/// An id, in words where the runtime gave none.
+/// An id, or a word if the runtime passed none.
 pub(super) fn id(id: Id) -> Value<'static> {
     match id {
         Id::NULL => Value::Text("null"),

@@ -1,31 +1,31 @@
-//! The states of threads as intervals, where they were asked for (`OMPTRACE_EVENTS=state`).
+//! The states of threads as intervals, if requested (`OMPTRACE_EVENTS=state`).
 //!
-//! The runtime was asked at some events only. While a wait is open, that event says what the thread does; else the newest answer
-//! does, until the next. A thread that was not asked yet has no state.
+//! The tracer asks the runtime only at some events. While a wait is open, the state follows from the wait; otherwise,
+//! the newest answer applies until the next one. A thread has no state before its first answer.
 
 use super::*;
 use crate::model::LocationId;
 
-/// The name by which the tracer's settings ask for states.
+/// The name of states in the tracer's settings.
 const NAME: &str = "state";
 const EVENTS: &str = "OMPTRACE_EVENTS";
 
-/// A state, and what the thread waits for in it.
+/// A state, and the id of what the thread waits for in it.
 type State = (ompt::ompt_state_t, u64);
 
-/// The states of a process's threads; none where they were not asked for.
+/// The states of a process's threads; empty if not requested.
 #[derive(Default)]
 pub(crate) struct States {
     is_on: bool,
     threads: FastMap<usize, OfThread>,
 }
 
-/// A thread that was asked.
+/// A thread with a known state.
 struct OfThread {
     track: LocationId,
     /// The runtime's newest answer.
     answer: State,
-    /// What the thread does, and since when.
+    /// The current state, and its start.
     now: State,
     since: Ns,
 }
@@ -41,7 +41,7 @@ impl States {
         self.is_on
     }
 
-    /// The runtime's answer about the thread of this name.
+    /// The runtime's answer for the thread with this name.
     pub(super) fn answered(
         &mut self,
         stage: &mut Stage<'_>,
@@ -58,7 +58,7 @@ impl States {
         self.threads.entry(thread).or_insert_with(new).answer = answer;
     }
 
-    /// The thread now is in this wait, or in none.
+    /// Sets the wait in which the thread is, if any.
     pub(super) fn settle(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, wait: Option<Construct>) {
         if let Some(of_thread) = self.threads.get_mut(&thread) {
             let state = wait.and_then(state_of).map(|state| (state, 0));
@@ -88,7 +88,7 @@ impl States {
 }
 
 impl OfThread {
-    /// Shows the state up to now.
+    /// Emits the state up to now.
     fn show(&mut self, stage: &mut Stage<'_>, time: Ns) {
         let (state, wait_id) = self.now;
         let begin = std::mem::replace(&mut self.since, time);
@@ -109,7 +109,7 @@ impl OfThread {
     }
 }
 
-/// The state of a thread that is in this wait.
+/// The state of a thread in this wait.
 fn state_of(wait: Construct) -> Option<ompt::ompt_state_t> {
     Some(match wait {
         Construct::SyncRegionWait(kind) => match kind {

@@ -1,4 +1,4 @@
-//! Explicit tasks: a suspended task stays open under the one that runs on top of it.
+//! Explicit tasks. A suspended task stays open under the one that runs on top of it.
 
 use super::*;
 use crate::tasks::state::Links;
@@ -59,7 +59,7 @@ impl Interpreter<'_, '_> {
             parent: e.encountering_task_data.0,
             implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Created,
-            // An undeferred task runs at once in the same place.
+            // An undeferred task runs immediately at the same place.
             created: (!runs_now && !is_undeferred).then_some(at),
             links: None,
             is_known_untied: false,
@@ -109,12 +109,13 @@ impl Interpreter<'_, '_> {
         status: ompt::ompt_task_status_t,
         next: Id,
     ) {
-        // Where creations are not recorded, no task has an id: what is switched to is new, and on top of what it interrupts.
+        // If creations are not recorded, no task has an id: each switch is to a new task, on top of the interrupted
+        // one.
         let is_nameless =
             next == Id::UNSET && !self.selection.tasks && !self.dialect.tasks_beneath_unannounced;
         self.note_base(thread, prior);
         match status {
-            // These do not switch: the thread goes on with what it does.
+            // These statuses are not switches: the thread continues what it does.
             ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior, false),
             ompt::ompt_task_late_fulfill => {
                 self.task_fulfilled(thread, time, prior, true);
@@ -147,7 +148,7 @@ impl Interpreter<'_, '_> {
                     self.run_around(thread, time, prior, next);
                 }
             }
-            // Its code has run; it is complete when its event is fulfilled.
+            // The task's code has ended; the task is complete when its event is fulfilled.
             ompt::ompt_task_detach => {
                 self.has_proxy_tasks = true;
                 self.detach_task(thread, time, prior);
@@ -162,9 +163,9 @@ impl Interpreter<'_, '_> {
         self.end_joins(time);
     }
 
-    /// The task that the thread's runtime means. The task of a taskwait has no id. The tracer leaves its data alone: LLVM's
-    /// runtime has one place per thread for all of them, and aborts where a tool wrote to it. A thread is in several
-    /// taskwaits where it runs tasks while it waits; what it reports is about the innermost.
+    /// The task that an event means, if the task of a taskwait has no id. The tracer does not set an id, because LLVM's
+    /// runtime has one data field per thread for all such tasks, and aborts if a tool writes to it. A thread may be in
+    /// several taskwaits, because it runs tasks while it waits; events are about the innermost one.
     fn taskwait_if_unset(&self, thread: usize, task: Id) -> Id {
         let is_alive = |task: &&u64| self.tasks.contains_key(*task);
         let mut open = self.threads[thread].taskwaits.iter().rev();
@@ -179,14 +180,14 @@ impl Interpreter<'_, '_> {
         self.thread_event(thread, time, ThreadEvent::TaskFulfill { task: TaskId(task.0), is_late });
     }
 
-    /// The code of `task` ends on this thread. True where it was the innermost region.
+    /// The code of `task` ends on this thread. Returns true if the task was the innermost region.
     #[inline]
     fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) -> bool {
         let is_it = |frame: &&Frame| frame.is_explicit_task() && frame.key == task.0;
         let stack = self.threads[thread].stack();
         let found = stack.iter().rev().enumerate().find(|(_, frame)| is_it(frame));
         let Some((above, construct)) = found.map(|(above, frame)| (above, frame.construct)) else {
-            // A task that was cancelled before it ran has nothing to end.
+            // A task that was cancelled before it ran has no open region.
             let is_expected =
                 cancelled || self.dialect.tasks_end_when_left || self.threads[thread].end_hidden();
             if !is_expected && task.known().is_some() {
@@ -199,7 +200,7 @@ impl Interpreter<'_, '_> {
         above == 0
     }
 
-    /// The code of `task` ends on this thread, and another event completes the task.
+    /// The code of `task` ends on this thread. A later event will complete the task.
     fn detach_task(&mut self, thread: usize, time: Ns, task: Id) {
         if let Some(detached) = self.tasks.get_mut(&task.0) {
             self.threads[thread].detach(task.0);
@@ -208,7 +209,8 @@ impl Interpreter<'_, '_> {
         self.leave_task(thread, time, task, false);
     }
 
-    /// `task` is complete: its id is free, and tasks that depend on it may start. `anchor` is that of its end.
+    /// `task` is complete: its id may be reused, and dependent tasks may start. `anchor`: the anchor of links that
+    /// start at its end.
     #[inline]
     fn task_is_done(&mut self, thread: usize, time: Ns, task: Id, anchor: Anchor) {
         if self.dialect.tasks_created_when_they_run && self.may_go_on(task.0) {
@@ -234,7 +236,7 @@ impl Interpreter<'_, '_> {
         if let Some(node) = links.node {
             self.dependences.release(node, Some((at, anchor)));
         }
-        // Those of a taskwait, which never starts.
+        // The dependences of a taskwait, which never starts.
         for from in links.predecessors {
             let to = (at, Anchor::Moment);
             self.stage.link(LinkKind::TaskDependence, from, to);
@@ -246,7 +248,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A task is discarded by a cancellation (OpenMP 5.2, 19.5.2.18). Where it never ran, its end is reported by nothing else.
+    /// A cancellation discards a task (OpenMP 5.2, 19.5.2.18). If the task never ran, no other event reports its end.
     pub(super) fn task_discarded(&mut self, thread: usize, time: Ns, task: Id) {
         let never_ran = |task: &Task| matches!(task.state, TaskState::Created);
         if self.tasks.get(&task.0).is_some_and(never_ran) {
@@ -254,8 +256,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The region of `members` ends, and with it all tasks that they created. Some ends were not reported: those tasks were
-    /// cancelled before they ran, or were left for the last time.
+    /// The region of `members` ends, and all tasks that they created with it. If the end of a task is missing, the task
+    /// was cancelled before it ran, or its last part ended unreported.
     pub(super) fn end_tasks_of(&mut self, thread: usize, time: Ns, members: &[Member]) {
         let is_of_member = |task: &Task| {
             let mut implicit = members.iter().map(|(_, task)| *task);
@@ -278,8 +280,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The thread is done with `prior`, and goes on with the task around that. LLVM names no task where a thread at the last
-    /// barrier of its region drops a cancelled task: none begins then.
+    /// The thread is done with `prior`, and continues with the task around it. When a thread at the last barrier of its
+    /// region drops a cancelled task, LLVM names no task, and none starts.
     fn run_around(&mut self, thread: usize, time: Ns, prior: Id, task: Id) {
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
         let is_named = || self.task_of_join(thread, task) != Id::UNSET;
@@ -288,13 +290,13 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// From now on the thread runs `task` instead of `prior`.
+    /// The thread switches from `prior` to `task`.
     pub(super) fn run_task(&mut self, thread: usize, time: Ns, prior: Id, task: Id) {
         if task == Id::NULL {
             return;
         }
         let task = self.task_of_join(thread, task);
-        // Of tasks that were announced, one that has not run yet is on no stack.
+        // An announced task that has not run yet is on no stack.
         let is_new = |task: &&mut Task| matches!(task.state, TaskState::Created);
         if self.unannounced_tasks == 0
             && let Some(alive) = self.tasks.get_mut(&task.0).filter(is_new)
@@ -333,8 +335,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The task that runs from now on has ended. LLVM goes on naming the task that it ran before, where it runs tasks of a
-    /// team that is over. So the thread is in the task around `prior`.
+    /// The task to which the thread switches has ended. When LLVM runs tasks of a former team, it keeps naming the task
+    /// that the thread ran before. So the thread is in the task around `prior`.
     #[cold]
     fn run_ended(&mut self, thread: usize, time: Ns, prior: Id) {
         self.repair(thread, time, Cause::EndedTask);
@@ -344,7 +346,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A task runs whose creation was not reported, or lost.
+    /// A task runs whose creation was not reported or was lost.
     fn start_unannounced(&mut self, thread: usize, time: Ns, task: Id) {
         if task.known().is_some() {
             self.unannounced_tasks += 1;
@@ -360,20 +362,20 @@ impl Interpreter<'_, '_> {
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
     }
 
-    /// A number that no other task has: several threads may run tasks without an id at once.
+    /// A unique number for a task without an id, because several threads may run such tasks at once.
     pub(super) fn name_of_unset(&mut self) -> u64 {
         self.unset_tasks += 1;
         Id::NULL.0 - self.unset_tasks
     }
 
-    /// The task at `index` of the thread's stack goes on. Tasks above it are suspended and leave the stack, where they
-    /// would be in the way of its end.
+    /// The task at `index` of the thread's stack continues. Tasks above it are suspended and leave the stack, because
+    /// they would prevent it from ending.
     fn suspend_above(&mut self, thread: usize, time: Ns, index: usize) {
         let depth = self.threads[thread].task_end(index);
         self.suspend_from(thread, time, depth);
     }
 
-    /// `task` is left, with what runs above it.
+    /// `task` is suspended, and the regions above it with it.
     fn suspend_task(&mut self, thread: usize, time: Ns, task: Id) {
         let is_it = |frame: &Frame| frame.is_explicit_task() && frame.key == task.0;
         let place = self.threads[thread].stack().iter().rposition(is_it);
@@ -382,8 +384,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The implicit task goes on, which is not on the stack: all explicit tasks inside of the innermost parallel region are
-    /// suspended.
+    /// The implicit task, which is not on the stack, continues: all explicit tasks inside the innermost parallel region
+    /// are suspended.
     fn suspend_all(&mut self, thread: usize, time: Ns) {
         let stack = self.threads[thread].stack();
         let is_region = |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
@@ -394,7 +396,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The tasks from `depth` of the thread's stack on are suspended.
+    /// Suspends the tasks from `depth` of the thread's stack on.
     fn suspend_from(&mut self, thread: usize, time: Ns, depth: usize) {
         let top = self.threads[thread].stack().len();
         if depth == top {
@@ -406,7 +408,7 @@ impl Interpreter<'_, '_> {
             if let Some(alive) = self.tasks.get_mut(&task[0].key) {
                 alive.state = TaskState::Suspended(task);
             } else if task[0].key == Id::UNSET.0 {
-                // Nothing distinguishes it from others when it is resumed: what follows is another task.
+                // When such a task is resumed, it cannot be told from others, so its next part counts as another task.
                 self.repair(thread, time, Cause::PartOfTask);
                 if let Some(complete) = task[0].end_of_event() {
                     self.thread_event(thread, time, complete);
@@ -429,7 +431,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// An edge that the lists of dependences may lack: of a runtime that does not report them, or of a list that was cut.
+    /// A dependence that the lists of dependences may lack, because the runtime does not report lists or a list was
+    /// cut.
     pub(super) fn task_dependence(&mut self, thread: usize, e: &TaskDependence) {
         let sink = self.taskwait_if_unset(thread, e.sink_task_data).0;
         let source = e.src_task_data.0;
@@ -445,21 +448,21 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A task is forgotten whose end was not seen.
+    /// Forgets a task whose end was not seen.
     pub(super) fn forget_links(&mut self, links: Option<Box<Links>>) {
         if let Some(node) = links.and_then(|links| links.node) {
             self.dependences.release(node, None);
         }
     }
 
-    /// Reports a dependence. It takes no time, so it counts as a part of the newest thing on the thread.
+    /// Reports a dependence. It takes no time, so it counts as a part of the thread's latest item.
     fn depends(&mut self, thread: usize, from: u64, to: u64) {
         let time = self.threads[thread].last();
         let (from, to) = (TaskId(from), TaskId(to));
         self.thread_event(thread, time, ThreadEvent::TaskDependence { from, to });
     }
 
-    /// Tasks show the number of their dependences; those of a doacross loop show where they occur.
+    /// Reports dependences: the number of a task's dependences, or those of a doacross loop at the time they occur.
     pub(super) fn dependences(&mut self, thread: usize, time: Ns, e: &Dependences<'_>) {
         let kind = e.deps.first().map(|dependence| dependence.dependence_type);
         let is_doacross =
@@ -473,7 +476,7 @@ impl Interpreter<'_, '_> {
         self.instant(thread, time, Construct::Doacross, Address(0), arguments);
     }
 
-    /// Finds the tasks that this one depends on. An arrow from each of them comes where it starts.
+    /// Finds the tasks on which this one depends. Arrows from these lead to the task's start.
     fn task_depends(&mut self, thread: usize, task: Id, e: &Dependences<'_>) {
         let id = task.0;
         let Some(task) = self.tasks.get_mut(&id) else {
@@ -511,7 +514,7 @@ fn state_on(number: usize, thread: &Thread) -> TaskState {
     }
 }
 
-/// The first time that the task `id` runs.
+/// The task `id` runs for the first time.
 #[inline]
 fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, task: &mut Task) {
     let frame =

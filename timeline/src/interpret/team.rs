@@ -13,24 +13,24 @@ pub(super) struct Team {
     pub(super) encountering_task: Id,
     /// [`Construct::Parallel`] or [`Construct::Teams`].
     pub(super) construct: Construct,
-    /// The place of the thread that encountered it.
+    /// The index of the thread that encountered the region.
     pub(super) thread: usize,
     pub(super) codeptr_ra: Address,
     pub(super) region: RegionId,
-    /// The label of regions in it.
+    /// The label of regions inside the region.
     pub(super) label: u32,
-    /// Its size, once a member reports it.
+    /// The size of the team, once a member has reported it.
     pub(super) actual_parallelism: u32,
-    /// The members that have begun.
+    /// The members that have started.
     pub(super) members: Vec<Member>,
-    /// The numbers that the reader gave to them, where the runtime gives none.
+    /// The members' numbers, assigned by the reader if the runtime assigns none.
     pub(super) numbers: Vec<u32>,
 }
 
 impl Team {
-    /// A number for a member that the runtime does not number. It is 0 for who encountered the region, else the one that the
-    /// thread had last in a team, if that is free. So threads that work together again have the same numbers, and tools that
-    /// keep a group for each order of threads need one.
+    /// Assigns a number to a member that the runtime does not number: 0 to the thread that encountered the region, and
+    /// to others their last number in a team, if it is free. So threads that work together again have the same numbers,
+    /// and tools that create a group for each sequence of threads need only one.
     pub(super) fn number(&mut self, thread: usize, usual_numbers: &mut BTreeMap<usize, u32>) -> u32 {
         if thread == self.thread {
             return 0;
@@ -45,5 +45,5 @@ impl Team {
     }
 }
 
-/// The place in the list of threads, and the implicit task, of a member.
+/// A member: the index of its thread, and its implicit task.
 pub(super) type Member = (usize, u64);

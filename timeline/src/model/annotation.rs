@@ -1,61 +1,61 @@
-//! What programs say of themselves, word for word.
+//! Annotations of programs, word for word.
 
 use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, ValueRole};
 
 use crate::model::ids::{LocationId, Ns};
 
-/// Something that a program says of itself. The timeline's regions, intervals, instants and counters show the same to people.
+/// An annotation. The timeline's regions, intervals, instants and counters show the same in readable form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Annotation {
-    /// The thread that says it; for a range, the one that begins it.
+    /// The annotating thread; for a range, the thread that starts it.
     pub thread: LocationId,
-    /// When it says it; for a range, the begin.
+    /// The time of the annotation; for a range, its start.
     pub time: Ns,
-    /// The interface.
+    /// The annotation interface.
     pub source: AnnotationSource,
     /// The domain; `None` for the default one.
     pub domain: Option<String>,
     /// The name.
     pub name: String,
-    /// The number by which the program tells a range from others of its name; 0 where it has none.
+    /// The number by which the program tells a range from others with the same name; 0 if it has none.
     pub instance: u64,
-    /// What comes with it, or the value that it gives.
+    /// The value of the annotation, or data attached to it.
     pub payload: Payload,
-    /// What it is.
+    /// The kind of annotation.
     pub what: Annotated,
 }
 
-/// What an annotation is about.
+/// The kind of an annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Annotated {
-    /// A range, which comes when it ends.
+    /// A range. The item is emitted when it ends.
     Range {
         /// Its kind.
         kind: AnnotationKind,
-        /// Its end; `None` where the trace ends before.
+        /// The end of the range; `None` if the trace ends before.
         end: Option<Ns>,
-        /// How it looks.
+        /// Display properties.
         looks: Looks,
     },
-    /// A moment.
+    /// A mark at one moment.
     Mark(Looks),
-    /// A number or a text.
+    /// A number or text.
     Value(ValueRole),
 }
 
-/// What the program says of how a range or a mark is to be shown.
+/// How the program wants a range or mark to be displayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Looks {
-    /// The name of its category, or its number; `None` where it has none.
+    /// The name of its category, or its number; `None` if it has none.
     pub category: Option<String>,
-    /// 0xAARRGGBB; 0 where it has none.
+    /// Colour as 0xAARRGGBB; 0 if it has none.
     pub colour: u32,
 }
 
-/// A number or a text that the program gives.
+/// A number or text that the program passes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// None.
+    /// No payload.
     None,
     /// An unsigned number.
     Uint(u64),

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum CountValue {
     /// A whole number.
     Whole(i64),
-    /// A number with a fraction, which is finite: programs have counters of their own.
+    /// A finite number with a fraction, for counters that the program defines.
     Real(f64),
 }
 
@@ -20,7 +20,7 @@ impl CountValue {
         }
     }
 
-    /// The number with its fraction; `None` of a whole number.
+    /// The number with its fraction; `None` for whole numbers.
     pub fn real(self) -> Option<f64> {
         match self {
             CountValue::Whole(_) => None,
@@ -45,7 +45,7 @@ impl fmt::Display for CountValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CountValue::Whole(value) => write!(f, "{value}"),
-            // With an exponent where there would be many zeros, as JSON has it.
+            // Numbers with many zeros are printed with an exponent, as in JSON.
             CountValue::Real(value) => write!(f, "{value:?}"),
         }
     }

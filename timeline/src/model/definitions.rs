@@ -8,105 +8,106 @@ use crate::samples::availability::SampleSums;
 /// One traced process.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// Its number; processes come by rank, then start.
+    /// The process's number. Processes are sorted by rank, then by start.
     pub id: ProcessId,
-    /// Its name for people: program, rank where there is one, process id.
+    /// The displayed name: program, rank if there is one, and process id.
     pub name: String,
-    /// The id that the operating system gave it; not unique over hosts.
+    /// The process id in the operating system; not unique across hosts.
     pub os_pid: u32,
-    /// Whether a process before it in the timeline has the same `os_pid`.
+    /// Whether an earlier process on the timeline has the same `os_pid`.
     pub has_namesake: bool,
-    /// The machine that it ran on; empty where it is not known.
+    /// The machine on which the process ran; empty if unknown.
     pub host: String,
-    /// Its MPI rank, where a launcher set it.
+    /// The MPI rank, if a launcher set it.
     pub rank: Option<u32>,
-    /// The program and its arguments; empty where they are not known.
+    /// The program and its arguments; empty if unknown.
     pub command_line: Vec<String>,
-    /// The program's exit status, where somebody waited for it.
+    /// The program's exit status, if it was observed.
     pub exit_status: Option<i32>,
-    /// The processors that it may run on; `None` where the trace does not say.
+    /// Number of CPUs on which the process may run; `None` if the trace does not say.
     pub processors: Option<u32>,
-    /// When the process lived.
+    /// When the process existed.
     pub lifetime: Lifetime,
-    /// The things that its runtime reports.
+    /// What the process's runtime reports.
     pub reports: Reports,
-    /// The processor time that was asked for between two samples of a thread; 0 where none were.
+    /// The requested CPU time between two samples of a thread; 0 if no samples were requested.
     pub sampling_period_ns: u64,
-    /// The names of its threads' counters, in the order of their values.
+    /// The names of the counters of its threads, in the order of [`Counted`](crate::model::Counted) values.
     pub counters: Vec<String>,
-    /// Whether newer events overwrote older ones, as in a flight recorder: what a thread did before its first is not known.
+    /// Whether newer events overwrote older ones, as in a flight recorder, so that nothing is known about a thread
+    /// before its first event.
     pub is_overwritten: bool,
 }
 
-/// When a process lived. Its start lies before the tracer's, so it may lie before the timeline's.
+/// When a process existed. It starts before the tracer, and possibly before the timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
-    /// When the tracer began.
+    /// The start of the tracer.
     pub traced_from: Ns,
-    /// When the process started; `None` where the trace does not say.
+    /// The start of the process; `None` if the trace does not say.
     pub started: Option<Ns>,
-    /// When it ended, or else the tracer; `None` where that was before its time.
+    /// The end of the process, or if that is unknown, of the tracer; `None` if it ended prematurely.
     pub ended: Option<Ns>,
-    /// When the tracer began to end, and when it was done: it wrote what was left. `None` where the trace does not say.
+    /// When the tracer began to end, and when it had written its last events. `None` if the trace does not say.
     pub tracer_ended: Option<(Ns, Ns)>,
 }
 
 impl Process {
-    /// Its name without the process id, for viewers that show that beside the name.
+    /// The name without the process id, for viewers that show the id separately.
     pub fn name_beside_id(&self) -> &str {
         let id = format!(" ({})", self.os_pid);
         self.name.strip_suffix(&id).unwrap_or(&self.name)
     }
 }
 
-/// The facts that the timeline of a process was made of.
+/// Facts about the trace of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The tracer that wrote the trace; empty where that is not known, as the next two.
+    /// The tracer that wrote the trace. This field and the next two are empty if unknown.
     pub tracer: String,
-    /// The OpenMP runtime, as it calls itself.
+    /// The OpenMP runtime, as it reports itself.
     pub runtime: String,
     /// The generation of its tools interface.
     pub dialect: String,
-    /// The time of its last event.
+    /// The time of the last event.
     pub end: Ns,
-    /// Events read.
+    /// Number of events read.
     pub events: u64,
-    /// Events that the tracer had lost.
+    /// Number of events that the tracer lost.
     pub lost: u64,
-    /// How many samples there are, and how many were lost.
+    /// Numbers of samples, and of lost samples.
     pub samples: SampleSums,
-    /// Places where the trace is damaged.
+    /// Number of damaged places in the trace.
     pub damages: u64,
-    /// The repairs and things left out: how often, by the name of the cause; causes that were not met are missing.
+    /// Repairs and omissions: by name of the cause, how often it occurred. Causes that did not occur are missing.
     pub repairs: Vec<(&'static str, u64)>,
 }
 
-/// Where things happen: a thread, or a track for things that are not block-structured.
+/// Where things happen: a thread, or a track for intervals that are not block-structured.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// Its number.
+    /// The location's number.
     pub id: LocationId,
-    /// The process that it belongs to.
+    /// The process.
     pub process: ProcessId,
-    /// Its kind.
+    /// The kind of location.
     pub kind: LocationKind,
-    /// Its name for people; unique within the process.
+    /// The displayed name; unique within the process.
     pub name: String,
 }
 
-/// The role of a thread for people, in the order of display.
+/// The displayed role of a thread, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ThreadRole {
     /// The process's first thread.
     Main,
-    /// A thread that the runtime made for parallel regions.
+    /// A thread that the runtime created for parallel regions.
     Worker,
-    /// A further thread of the program's own that uses OpenMP.
+    /// Another thread of the program that uses OpenMP.
     Initial,
-    /// A thread of the runtime's own, for target tasks that nobody waits for.
+    /// A thread of the runtime, for target tasks that no thread waits for.
     Helper,
-    /// The runtime did not say.
+    /// The runtime did not report the role.
     Other,
 }
 
@@ -126,92 +127,93 @@ impl ThreadRole {
 /// The kind of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationKind {
-    /// A thread, with the operating system's id for it (0 where that is not known); holds nested regions and instants.
+    /// A thread. Holds nested regions and instants.
     Thread {
-        /// The id.
+        /// The thread's id in the operating system; 0 if unknown.
         os_tid: u32,
         /// The number of its stream in the trace.
         stream: u32,
-        /// Its role for people.
+        /// The displayed role.
         role: ThreadRole,
     },
-    /// A device: around its queues. Holds nested regions and instants: what the tracer did with its stream.
+    /// A device, which owns queues. Holds nested regions and instants: the tracer's work on the device's stream.
     Device {
         /// The device's number.
         device_num: i32,
     },
-    /// Holds intervals: what a device did, one after the other. Flows may lead to the begin of the newest interval.
+    /// A device queue. Holds intervals: the device's operations, one after another. Flows may lead to the start of the
+    /// newest interval.
     DeviceQueue {
-        /// The device's number; its location was defined before.
+        /// The device's number. The device's location is defined earlier.
         device_num: i32,
-        /// The times are those that the host knows, for lack of the device's own.
+        /// The times are those that the host observed, because the device recorded none.
         host_observed: bool,
     },
-    /// Holds intervals: who held the lock, and when.
+    /// A lock. Holds intervals, one for each hold.
     Lock {
-        /// The runtime's name for it: mostly its address.
+        /// The runtime's id of the lock, usually its address.
         wait_id: u64,
     },
-    /// Holds intervals: when recording was off.
+    /// The recording. Holds intervals in which it was off.
     Track,
 }
 
-/// A place in the program where an OpenMP construct was seen; equal places share a region.
+/// A place in the program where an OpenMP construct occurred. Equal places share a region.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// Its number.
+    /// The region's number.
     pub id: RegionId,
-    /// Construct and place: `!$omp parallel @jacobi.c:41`, without source lines `!$omp parallel @stencil+0x1234`.
+    /// Construct and place: `!$omp parallel @jacobi.c:41`; without source lines, `!$omp parallel @stencil+0x1234`.
     pub name: String,
     /// The kind of construct.
     pub category: Category,
-    /// The construct; regions of equal names and categories may be of several constructs, of which this is the first.
+    /// The construct. Regions with the same name and category may come from several constructs; this is the first.
     pub construct: Construct,
-    /// Its place in the source, where that is known.
+    /// The source location, if known.
     pub source: Option<Source>,
 }
 
-/// A place in the program's source.
+/// A source location.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The function, as the programmer wrote it.
     pub function: Option<String>,
-    /// The file, with its folder, and the line, from 1.
+    /// The file with its directory, and the line, counted from 1.
     pub line: Option<(String, u32)>,
-    /// How exact that is.
+    /// How exact the location is.
     pub position: Position,
-    /// The module and the address in its file, `app+0x1234`, where the line does not tell constructs apart: [`Position::Near`], and
-    /// the functions that GCC made of constructs where their lines are not known.
+    /// The module and the address in its file, `app+0x1234`, if the line does not tell constructs apart: for
+    /// [`Position::Near`], and for functions that GCC created from constructs whose lines are unknown.
     pub code: Option<String>,
 }
 
 impl Source {
-    /// Whether anything is known.
+    /// Whether any part is known.
     pub fn is_known(&self) -> bool {
         self.function.is_some() || self.line.is_some()
     }
 
-    /// The file and the line of the construct itself: for formats that cannot say that a line is only near it.
+    /// File and line of the construct itself, for formats that cannot express that a line is only near it.
     pub fn own_line(&self) -> Option<(&str, u32)> {
         let (file, line) = self.line.as_ref()?;
         (self.position == Position::At).then_some((file, *line))
     }
 }
 
-/// How exactly a place in the source is that of a construct.
+/// How exact the source location of a construct is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Position {
-    /// It is there.
+    /// The construct is at this line.
     #[default]
     At,
-    /// It is in the code at that line, or in a function that is called there: its own line is not known.
+    /// The construct is in the code of this line, or in a function called there; its own line is unknown.
     Inside,
-    /// The line may be that of an earlier statement.
+    /// The line may belong to an earlier statement.
     Near,
 }
 
 impl Position {
-    /// What stands before `@` in names.
+    /// The word before `@` in names.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Position::At => "",
@@ -221,15 +223,15 @@ impl Position {
     }
 }
 
-/// A number that changes in the course of time.
+/// A number that changes over time.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    /// Its number.
+    /// The counter's number.
     pub id: CounterId,
-    /// The process that it belongs to.
+    /// The process.
     pub process: ProcessId,
-    /// Its name, behind its unit: threads `waiting at barriers`.
+    /// The name, to be read after the unit: threads `waiting at barriers`.
     pub name: String,
-    /// The things that it counts: `threads`, `tasks`.
+    /// The unit: `threads`, `tasks`.
     pub unit: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Numbers of what a timeline defines, and those that the trace gives to teams, tasks and locks; times.
+//! Numbers of entities that a timeline defines; ids of teams, tasks and locks from the trace; times.
 
 /// Nanoseconds since the timeline's start.
 pub type Ns = i64;
@@ -23,14 +23,16 @@ pub struct FunctionId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CounterId(pub u32);
 
-/// A team, by the number that the trace gives to its parallel region: unique among those of a process that exist at once.
+/// A team, identified by its parallel region's id in the trace: unique among the teams of a process that exist at the
+/// same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TeamId(pub u64);
 
-/// A task, by the number that the trace gives it: unique among those of a process that exist at once.
+/// A task, identified by its id in the trace: unique among the tasks of a process that exist at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
 
-/// A lock, critical, atomic or ordered region, by its wait id: unique among those of a process that exist at once.
+/// A lock, critical, atomic or ordered region, identified by its wait id: unique among those of a process that exist at
+/// the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LockId(pub u64);

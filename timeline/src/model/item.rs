@@ -1,4 +1,4 @@
-//! The items of a timeline, as data.
+//! The items of a timeline.
 
 use std::num::NonZeroU32;
 
@@ -15,12 +15,12 @@ use crate::model::thread_event::ThreadEvent;
 use crate::model::wants::Wants;
 use crate::names::construct::Category;
 
-/// Something on a timeline.
-// The kind is where a sink looks for it first, without a computation.
+/// An item of a timeline.
+// In this layout, the kind is where a sink first looks for it, without a computation.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub enum Item<'a> {
-    /// The timeline's start in nanoseconds since 1970, before anything else; it is missing where the traces do not say.
+    /// The timeline's start in nanoseconds since 1970, before all other items. Missing if the traces do not contain it.
     Start {
         /// The time.
         realtime_ns: u64,
@@ -39,31 +39,32 @@ pub enum Item<'a> {
     Communicator(&'a Communicator),
     /// A counter changes.
     Count(Count),
-    /// A region begins on a thread, or goes on.
+    /// A region starts or continues on a thread.
     Enter(Enter<Arguments<'a>>),
     /// The newest open region of a thread ends.
     Leave(Leave<Arguments<'a>>),
-    /// Something without duration happens on a thread.
+    /// An event without duration on a thread.
     Instant(Instant<Arguments<'a>>),
-    /// A thread meets others.
+    /// A thread meets other threads.
     ThreadEvent(Point, ThreadEvent),
     /// A thread communicates with another process.
     Mpi(Point, &'a MpiEvent),
-    /// Something happened on a track.
+    /// An interval on a track.
     Interval(Interval<'a>),
-    /// One thing led to another.
+    /// A causal link between two points.
     Link(Link),
-    /// What a thread spent its processor time for.
+    /// A sample: what a thread spent CPU time on.
     Sample(Sample<'a>),
-    /// What a thread counted since the time before.
+    /// What a thread counted since the previous reading.
     Counted(Counted<'a>),
-    /// The program says something of itself.
+    /// An annotation of the program.
     Annotation(&'a Annotation),
-    /// Words to the reader about what is missing or was repaired in a process.
+    /// A text about missing or repaired parts of a process.
     Note(ProcessId, &'a str),
-    /// A segment of the process begins, which is not its first: see [`Segments`](crate::Segments). Who asked for segments gets it.
+    /// A segment of the process starts, other than the first: see [`Segments`](crate::Segments). Emitted only if
+    /// segments were requested.
     Segment,
-    /// The process has no more events.
+    /// The process ends.
     Summary(ProcessId, &'a Summary),
 }
 
@@ -78,55 +79,55 @@ pub struct Count {
     pub value: CountValue,
 }
 
-/// What a thread counted in some time, in which it was in one region and in no others inside that were counted apart.
+/// What a thread counted in an interval, during which its innermost region did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a> {
-    /// The thread, and the end of the time. The region is the innermost one then, before what begins or ends at that time.
+    /// The thread and the end of the interval. The region is the innermost one at that time, before any region starts
+    /// or ends then.
     pub at: Point,
-    /// The begin of the time.
+    /// The start of the interval.
     pub since: Ns,
-    /// How far each of the process's counters went on; `u64::MAX` of one that did not count.
+    /// The increment of each of the process's counters; `u64::MAX` for a counter that did not count.
     pub values: &'a [u64],
 }
 
-/// A region begins on a thread, or goes on. `A` are its arguments, or says where they are kept.
+/// A region starts or continues on a thread. `A`: its arguments, or a reference to where they are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Enter<A> {
     /// The thread and the time.
     pub at: Point,
     /// The region.
     pub region: RegionId,
-    /// Whether the region begins or goes on.
+    /// Whether the region starts or continues.
     pub part: Part,
-    /// The thing that the thread waits for in this region; `None` where it does not wait, or the trace does not say for
-    /// what.
+    /// What the thread waits for in this region; `None` if it does not wait, or if the trace does not show what for.
     pub awaited: Option<Awaited>,
-    /// Its details.
+    /// The arguments.
     pub arguments: A,
 }
 
-/// The newest open region of a thread ends. `A` are its arguments, or says where they are kept.
+/// The newest open region of a thread ends. `A`: the arguments of the end, or a reference to where they are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leave<A> {
     /// The thread and the time.
     pub at: Point,
-    /// The details that are known only now.
+    /// The arguments that are known only at the end.
     pub arguments: A,
 }
 
-/// Something without duration happens on a thread. `A` are its arguments, or says where they are kept.
+/// An event without duration on a thread. `A`: its arguments, or a reference to where they are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Instant<A> {
     /// The thread and the time.
     pub at: Point,
     /// The kind of event, as a region.
     pub region: RegionId,
-    /// Its details.
+    /// The arguments.
     pub arguments: A,
 }
 
 impl<A> Enter<A> {
-    /// Returns it with these arguments.
+    /// The same with other arguments.
     #[inline]
     pub fn with<B>(&self, arguments: B) -> Enter<B> {
         Enter { at: self.at, region: self.region, part: self.part, awaited: self.awaited, arguments }
@@ -134,7 +135,7 @@ impl<A> Enter<A> {
 }
 
 impl<A> Leave<A> {
-    /// Returns it with these arguments.
+    /// The same with other arguments.
     #[inline]
     pub fn with<B>(&self, arguments: B) -> Leave<B> {
         let at = self.at;
@@ -143,57 +144,57 @@ impl<A> Leave<A> {
 }
 
 impl<A> Instant<A> {
-    /// Returns it with these arguments.
+    /// The same with other arguments.
     #[inline]
     pub fn with<B>(&self, arguments: B) -> Instant<B> {
         Instant { at: self.at, region: self.region, arguments }
     }
 }
 
-/// Which slice of its region one is.
+/// Which slice of its region this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The region begins.
+    /// The region starts.
     First,
-    /// The region was cut and goes on: its task was suspended, or it outlives the region around it.
+    /// The region was cut and continues: its task was suspended, or the region outlives the one around it.
     Further,
-    /// The wait was interrupted by a task and goes on.
+    /// The wait was interrupted by a task and continues.
     Resumed,
 }
 
-/// The thing that a thread waits for.
+/// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The other members of a team.
+    /// The other members of a team at a barrier.
     Barrier {
         /// The team.
         team: TeamId,
-        /// The barriers of the team count up from 1. All members have the same number at the same barrier.
+        /// The barrier's number, counted from 1 in each team. It is the same for all members.
         number: u32,
     },
-    /// The children of a task.
+    /// The child tasks of a task.
     Taskwait {
-        /// The task that waits.
+        /// The waiting task.
         task: TaskId,
     },
-    /// The tasks that an empty task depends on, which `taskwait depend` is.
+    /// The tasks on which an empty task depends, which stands for a `taskwait depend`.
     Dependences {
-        /// The empty task. It is complete when the wait is over.
+        /// The empty task. It is complete when the wait ends.
         task: TaskId,
     },
     /// The tasks that were created in a taskgroup, and their descendants.
     Taskgroup {
-        /// The task that waits.
+        /// The waiting task.
         task: TaskId,
     },
     /// A lock, critical, atomic or ordered region.
     Mutex {
         /// The lock.
         lock: LockId,
-        /// The order of the acquisition by the thread that has it; `None` where it is free.
+        /// The number of the holder's acquisition; `None` if the lock is free.
         held: Option<NonZeroU32>,
     },
-    /// Work in a team: the thread is woken up.
+    /// Work in a team: the thread is being woken up.
     Team {
         /// The team.
         team: TeamId,
@@ -203,7 +204,7 @@ pub enum Awaited {
 /// The arguments of an item.
 pub type Arguments<'a> = &'a [Argument<'a>];
 
-/// A detail of a region, under its OMPT name where it has one.
+/// An argument of an item, with its OMPT name if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Argument<'a> {
     /// Its name.
@@ -215,71 +216,71 @@ pub struct Argument<'a> {
 /// The value of an argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A count or another number that fits any viewer's numbers.
+    /// A count, or another number that any viewer can represent.
     Uint(u64),
     /// A signed number.
     Int(i64),
     /// An id or an address: 64 bits, shown in hex.
     Hex(u64),
-    /// Words.
+    /// A text.
     Text(&'a str),
 }
 
-/// An argument called `name`.
+/// An argument with this name.
 pub fn argument<'a>(name: &'static str, value: Value<'a>) -> Argument<'a> {
     Argument { name, value }
 }
 
-/// Something on a track, from begin to end.
+/// An interval on a track.
 pub type Interval<'a> = KeptInterval<Arguments<'a>, &'a str, &'a Source>;
 
-/// Something on a track, from begin to end. `A` are its arguments, `T` is its name and `S` a place in the source, or they
-/// say where these are kept.
+/// An interval on a track. `A`: its arguments, `T`: its name, `S`: a source location, or references to where these are
+/// kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeptInterval<A, T, S> {
     /// The track.
     pub track: LocationId,
-    /// Its name: for a lock, its holder.
+    /// The name; for a lock, its holder.
     pub name: T,
     /// Its category.
     pub category: Category,
-    /// When it began.
+    /// The start.
     pub begin: Ns,
-    /// When it ended.
+    /// The end.
     pub end: Ns,
-    /// Its details.
+    /// The arguments.
     pub arguments: A,
-    /// The device's work; `None` on tracks of anything else.
+    /// The device's operation; `None` on other tracks.
     pub work: Option<DeviceWork<S>>,
 }
 
-/// The work of a device.
+/// An operation of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DeviceWork<S> {
-    /// It executed the code of a target construct, whose place is this.
+    /// The device executed the code of the target construct at this place.
     Kernel(S),
-    /// It got this many bytes.
+    /// The device received data.
     TransferTo {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
-        /// Where the host asked for it.
+        /// The place at which the host requested the transfer.
         source: S,
     },
-    /// It gave this many bytes away.
+    /// The device sent data.
     TransferFrom {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
-        /// Where the host asked for it.
+        /// The place at which the host requested the transfer.
         source: S,
     },
-    /// It did something else with data.
+    /// Another data operation.
     DataOp(ompt::ompt_target_data_op_t),
-    /// It did something that only the device has a name for.
+    /// An operation that only the device itself can name.
     Native,
 }
 
 impl<S> DeviceWork<S> {
-    /// Borrows it.
+    /// Borrows the source location.
     pub fn as_ref(&self) -> DeviceWork<&S> {
         match self {
             DeviceWork::Kernel(place) => DeviceWork::Kernel(place),
@@ -290,7 +291,7 @@ impl<S> DeviceWork<S> {
         }
     }
 
-    /// Converts it with the place of a kernel or transfer that `source` makes of it.
+    /// Converts the source location of a kernel or transfer.
     pub fn map<R>(self, source: impl FnOnce(S) -> R) -> DeviceWork<R> {
         match self {
             DeviceWork::Kernel(place) => DeviceWork::Kernel(source(place)),
@@ -306,46 +307,47 @@ impl<S> DeviceWork<S> {
     }
 }
 
-/// One thing led to another.
+/// A causal link between two points.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// The link's number, never used again.
+    /// The link's number, which is never reused.
     pub id: u64,
     /// Its kind.
     pub kind: LinkKind,
-    /// Where it began.
+    /// The point of the cause.
     pub from: Point,
-    /// The end of that place that it began with.
+    /// What the link is attached to at `from`.
     pub cause: Anchor,
-    /// Where it led to.
+    /// The point of the effect.
     pub to: Point,
-    /// The end of that place that it led to.
+    /// What the link is attached to at `to`.
     pub effect: Anchor,
 }
 
-/// The thing that an end of a link belongs to, at its place and time.
-// 32 bits, as the kind of a link.
+/// What an end of a link is attached to, at its location and time.
+// 32 bits, like the kind of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Anchor {
-    /// The region or interval that begins then: the newest thing there.
+    /// The region or interval that starts at this time: the newest one there.
     Begin,
-    /// The region that ends then. It is the innermost one since [`Anchor::CLEAR_NS`] before.
+    /// The region that ends at this time. It has been the innermost one for at least [`Anchor::CLEAR_NS`].
     End,
-    /// The innermost region that is open then.
+    /// The innermost open region.
     Inside,
-    /// Nothing that lasts, as where a lock is released.
+    /// A moment without a region, such as the release of a lock.
     Moment,
 }
 
 impl Anchor {
-    /// Nothing happens on a thread for this long before the end of a region that is an [`Anchor::End`]. What happened before
-    /// that is no instant, since importers take it for the innermost slice until the next event.
+    /// Nothing happens on a thread for this long before the end of a region that is an [`Anchor::End`]. An instant
+    /// shortly before the end would be a problem, because importers take it for the innermost slice until the next
+    /// event.
     pub const CLEAR_NS: Ns = 2;
 }
 
-/// The kind of a link from one place to another.
-// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
+/// The kind of a link.
+// 32 bits, the size in which it is read: storing a byte and then reading more bytes stalls the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LinkKind {
@@ -353,35 +355,35 @@ pub enum LinkKind {
     TaskCreate,
     /// A dependence, from the end of one task to the start of another.
     TaskDependence,
-    /// A kernel, from where the host submits it to where a device executes it.
+    /// A kernel, from its submission by the host to its execution by a device.
     TargetSubmit,
-    /// A data operation, from where the host asks for it to where a device does it.
+    /// A data operation, from its request by the host to its execution by a device.
     TargetDataOp,
-    /// A lock, critical, atomic or ordered region, from its release to the acquisition by a thread that waited.
+    /// A lock, critical, atomic or ordered region, from its release to the acquisition by a waiting thread.
     MutexRelease,
-    /// A parallel region, from its begin to that of another thread's implicit task.
+    /// A parallel region, from its start to the start of another thread's implicit task.
     Fork,
-    /// A parallel region, from the end of another thread's implicit task to its own.
+    /// A parallel region, from the end of another thread's implicit task to the region's end.
     Join,
-    /// A barrier, from where its last member arrives to where another one goes on.
+    /// A barrier, from the arrival of its last member to the continuation of another one.
     BarrierRelease,
-    /// A taskwait, from the end of the last child that it waited for to its own.
+    /// A taskwait, from the end of the last awaited child to the end of the taskwait.
     Taskwait,
-    /// A message of MPI, from the call that sends it to the one that it is received in. The ends are in different processes, so it is
-    /// no [`Item::Link`]: each is an [`Item::Mpi`] of its own.
+    /// An MPI message, from the call that sends it to the call that receives it. The ends are in different processes,
+    /// so a message is not an [`Item::Link`]: each end is an [`Item::Mpi`].
     Message,
-    /// The critical path, from where it leaves a thread to where it goes on with another one.
+    /// The critical path, from where it leaves a thread to where it continues on another one.
     CriticalPath,
 }
 
 impl LinkKind {
-    /// Whether viewers show it as an arrow. The others repeat what slices show to people.
+    /// Whether viewers show the link as an arrow. The other kinds repeat what slices already show.
     #[inline(always)]
     pub fn is_arrow(self) -> bool {
         Wants::ARROWS.contains(self.wanted_as())
     }
 
-    /// The optional items that it belongs to.
+    /// The optional items to which the link belongs.
     #[inline(always)]
     pub fn wanted_as(self) -> Wants {
         match self {
@@ -409,7 +411,7 @@ impl LinkKind {
         }
     }
 
-    /// The names of the marks for its cause and its effect, where no region shows them.
+    /// The names of the marks for cause and effect, for exports in which no region shows them.
     pub fn marks(self) -> (&'static str, &'static str) {
         match self {
             LinkKind::MutexRelease => ("mutex_released", "mutex_acquired"),
@@ -417,7 +419,7 @@ impl LinkKind {
         }
     }
 
-    /// The category of its marks.
+    /// The category of these marks.
     pub fn category(self) -> Category {
         match self {
             LinkKind::TaskCreate | LinkKind::TaskDependence => Category::Task,

@@ -1,22 +1,23 @@
-//! How traces are interpreted: what is asked for beyond the timeline itself.
+//! How traces are interpreted: requests beyond the timeline itself.
 
 use crate::model::Ns;
 
-/// How to interpret.
+/// Options of the interpretation.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// Show each chunk of a loop that is not static.
+    /// Show each chunk of dynamic and guided loops.
     pub chunks: bool,
-    /// Leave out what lies in more regions than these.
+    /// Leave out regions that are nested more deeply.
     pub max_depth: Option<usize>,
-    /// Let another thread decode.
+    /// Let another thread decode events.
     pub ahead: bool,
     /// Count the events of each stream by name: see [`crate::ProcessReport::counts`].
     pub counts: bool,
-    /// Only the time from the first to before the second is wanted. Where the trace has checkpoints, what is long before is not
-    /// read, nor is what comes after. What is wanted is the same as it is without; the sink leaves out the rest.
+    /// Only this half-open interval is needed. If the trace has checkpoints, neither events long before the window nor
+    /// events after it are read. Inside the window, the items are the same as without this option; the sink must ignore
+    /// the other items.
     pub window: Option<(Ns, Ns)>,
-    /// Make checkpoints, with this many events from one to the next: see [`crate::ProcessReport::checkpoints`].
+    /// Create checkpoints with this number of events between them: see [`crate::ProcessReport::checkpoints`].
     pub checkpoints: Option<u64>,
 }
 

@@ -1,37 +1,40 @@
-//! The neutral model between interpretation and formats: what a timeline consists of.
+//! The neutral model between interpretation and formats: the items of a timeline.
 //!
-//! Interpretation gives [`Item`]s to a [`Sink`], and a format is a `Sink`. Neither knows the other. The items keep these
-//! rules, so that no format needs a repair of its own:
+//! Interpretation passes [`Item`]s to a [`Sink`], and a format is a `Sink`. Neither knows the other. The items follow
+//! these rules, so that no format needs repairs of its own:
 //!
-//! * [`Item::Process`], [`Item::Location`], [`Item::Region`], [`Item::Counter`] and [`Item::Function`] come before the first
-//!   use of what they define; their ids count up from 0 without gaps.
-//! * On one location of kind [`LocationKind::Thread`], [`Item::Enter`], [`Item::Leave`] and [`Item::Instant`] come in the
-//!   order of their times. Each leave ends the newest enter that is still open. All are closed at the end.
-//! * [`Item::Interval`] and [`Item::Link`] come when their ends are known, in no order of time. The intervals of one
-//!   track do not overlap.
-//! * The times of one thread's [`Item::Sample`] do not go back, but they may come later than what else happened then.
-//! * [`Item::Counted`] comes in the order of times on its thread.
-//! * The times of one counter's [`Item::Count`] do not go back. Before the first it is 0.
-//! * [`Item::Communicator`] comes before the process's first event. Several processes may define the same one. [`Item::Mpi`] keeps the
-//!   order of time on its thread; it comes behind the begin of the call that it belongs to, or in front of that call's end.
-//! * [`Item::ThreadEvent`] keeps the order of times on its thread, too, but for the end of a pause: what ended in the
-//!   pause comes after it. Each fork, team and task that begins on a thread ends there or where the task has moved to.
-//! * [`Item::Annotation`] comes when a range ends, or when the program says it, in no order of time.
+//! * [`Item::Process`], [`Item::Location`], [`Item::Region`], [`Item::Counter`] and [`Item::Function`] precede the
+//!   first use of the ids that they define; ids are consecutive, starting with 0.
+//! * On one location of kind [`LocationKind::Thread`], [`Item::Enter`], [`Item::Leave`] and [`Item::Instant`] are in
+//!   chronological order. Each leave ends the newest enter that is still open. All regions are closed at the end.
+//! * [`Item::Interval`] and [`Item::Link`] are emitted when their ends are known, in no particular order. The intervals
+//!   of one track do not overlap.
+//! * The times of one thread's [`Item::Sample`] do not decrease, but a sample may be emitted later than other items
+//!   with the same time.
+//! * [`Item::Counted`] is in chronological order on its thread.
+//! * The times of one counter's [`Item::Count`] do not decrease. Before the first item, a counter is 0.
+//! * [`Item::Communicator`] precedes the process's first event. Several processes may define the same communicator.
+//!   [`Item::Mpi`] is in chronological order on its thread; it directly follows the start of its call, or directly
+//!   precedes the call's end.
+//! * [`Item::ThreadEvent`] is in chronological order on its thread, too, except for the end of a pause, which precedes
+//!   the ends that occurred during the pause. Each fork, team and task that starts on a thread ends there, or on the
+//!   thread to which the task has moved.
+//! * [`Item::Annotation`] is emitted when a range ends or when the program annotates something, in no particular order.
 //! * Times are nanoseconds since the timeline's start and never negative.
 //!
 //! ```text
 //! ids           numbers of what items define and refer to
 //! definitions   processes, locations, regions, counters
 //! item          what happens: slices, instants, intervals, links
-//! annotation    what the program says of itself, word for word
-//! mpi           messages and collective operations within calls of MPI
+//! annotation    annotations of the program, word for word
+//! mpi           messages and collective operations within MPI calls
 //! sample        functions, and how much time threads spent in them
 //! thread_event  how threads meet in teams, tasks and locks
-//! wants         which items a sink has a use for
+//! wants         which items a sink needs
 //! ```
 //!
-//! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it. So interpretation is
-//! free of error paths, and [`Sink::failed`] ends it early.
+//! A sink that fails to write keeps the error for [`Sink::finish`] and ignores all later items. So interpretation needs
+//! no error paths, and [`Sink::failed`] ends it early.
 
 mod annotation;
 mod count_value;
@@ -76,21 +79,21 @@ pub use crate::names::construct::{Category, Construct, DeviceEvent, plain_name, 
 pub use crate::names::folding::Folding;
 pub use crate::runtime_quirks::capabilities::Reports;
 
-/// Takes a timeline and makes a format of it. See the module's documentation for the order of items. Another thread than the
-/// one that interprets may give them.
+/// Receives a timeline, and writes it in a format. See the module's documentation for the order of items. Items may be
+/// passed by a thread other than the interpreting one.
 pub trait Sink: Send {
-    /// The optional items that it has a use for. It is asked once, at the start, and may get others all the same.
+    /// The optional items that the sink needs. Called once, at the start. The sink may receive other items, too.
     fn wants(&self) -> Wants;
-    /// Takes the next item. A sink ignores what it has no use for.
+    /// Receives the next item. A sink ignores items that it does not need.
     fn item(&mut self, item: &Item<'_>);
-    /// True when writing has failed and there is no use in going on.
+    /// Whether writing has failed, so that continuing is of no use.
     fn failed(&self) -> bool {
         false
     }
     /// Ends the timeline.
     ///
     /// # Errors
-    /// The first error of writing.
+    /// The first write error.
     fn finish(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }

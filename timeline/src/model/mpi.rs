@@ -1,4 +1,4 @@
-//! What a thread does in calls of MPI: messages, collective operations, and the communicators that they are on.
+//! MPI messages, collective operations, and communicators.
 
 use std::num::NonZeroU64;
 
@@ -7,7 +7,7 @@ use omptrace_trace_format::field::domain;
 
 use crate::model::ids::Ns;
 
-/// The number of a communicator, the same in all processes of the job.
+/// The number of a communicator; the same in all processes of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommunicatorId(pub u32);
 
@@ -16,35 +16,35 @@ pub struct CommunicatorId(pub u32);
 pub struct Communicator {
     /// Its number.
     pub id: CommunicatorId,
-    /// The program's name for it, or else how it was made.
+    /// The name that the program gave it, otherwise how it was created.
     pub name: String,
-    /// What it was made from.
+    /// The communicator from which it was created.
     pub parent: Option<CommunicatorId>,
-    /// What it is.
+    /// The kind of communicator.
     pub kind: CommunicatorKind,
-    /// Its members as ranks in `MPI_COMM_WORLD`, in the order of their ranks.
+    /// Its members, as ranks in `MPI_COMM_WORLD`, in the order of their ranks in the communicator.
     pub members: Vec<u32>,
-    /// Those of the other group of an intercommunicator, in the same way.
+    /// For an intercommunicator, the members of the remote group in the same form.
     pub remote: Vec<u32>,
 }
 
-/// What a communicator is.
+/// The kind of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommunicatorKind {
     /// `MPI_COMM_WORLD`.
     World,
     /// The `MPI_COMM_SELF` of one process.
     Own,
-    /// One of those that the program made.
+    /// A communicator that the program created.
     Made,
-    /// One between two groups.
+    /// An intercommunicator between two groups.
     Between,
 }
 
-/// Something that a thread does in a call.
+/// An MPI event within a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpiEvent {
-    /// A message is posted. It has a request where the call does not wait for it.
+    /// A message is sent. It has a request if the call does not wait for completion.
     Send(Message, Option<RequestId>),
     /// The send of a request is complete.
     SendComplete(RequestId),
@@ -56,19 +56,19 @@ pub enum MpiEvent {
     Cancelled(RequestId),
     /// A collective operation begins.
     CollectiveBegin(Collective),
-    /// It ends.
+    /// A collective operation ends.
     CollectiveEnd(Collective),
-    /// A collective operation is posted that goes on when the call returns.
+    /// A nonblocking collective operation is posted, which continues when the call returns.
     CollectiveRequest(Collective, RequestId),
-    /// It is complete.
+    /// A nonblocking collective operation is complete.
     CollectiveComplete(Collective, RequestId),
-    /// A communicator is there.
+    /// A communicator was created.
     Created(CommunicatorId),
     /// A communicator is freed.
     Freed(CommunicatorId),
 }
 
-/// The number of a request: one operation, and never used again in its process.
+/// The number of a request: it stands for one operation, and is never reused in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub NonZeroU64);
 
@@ -77,59 +77,59 @@ pub struct RequestId(pub NonZeroU64);
 pub struct Message {
     /// The communicator.
     pub communicator: CommunicatorId,
-    /// The rank of the other end in the communicator; of an intercommunicator, in the other group.
+    /// The rank of the other end in the communicator; for an intercommunicator, in the remote group.
     pub peer: u32,
-    /// The same rank in `MPI_COMM_WORLD`, where that is known.
+    /// The same rank in `MPI_COMM_WORLD`, if known.
     pub peer_in_world: Option<u32>,
-    /// Its tag.
+    /// The tag.
     pub tag: i32,
-    /// Its bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// The other end; `None` where there is none.
+    /// The other end; `None` if it is unknown.
     pub other: Option<OtherEnd>,
 }
 
 /// The other end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherEnd {
-    /// The message's number in the job, from 1.
+    /// The message's number in the job, counted from 1.
     pub message: NonZeroU64,
-    /// When it was sent, for the receiver; for the sender, when it was received.
+    /// For the receiver, when the message was sent; for the sender, when it was received.
     pub time: Ns,
 }
 
 /// A process's part in a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// The operation's number in the job, from 1: the same for all members.
+    /// The operation's number in the job, counted from 1; the same for all members.
     pub number: NonZeroU64,
     /// The communicator.
     pub communicator: CommunicatorId,
     /// The function, by its number in the API.
     pub function: u32,
-    /// Who has or gets the data.
+    /// The process that has or receives the data.
     pub root: Root,
-    /// The bytes that this process sends.
+    /// Number of bytes that this process sends.
     pub sent: u64,
-    /// The bytes that it receives.
+    /// Number of bytes that this process receives.
     pub received: u64,
-    /// When it was posted.
+    /// When the operation was posted.
     pub posted: Ns,
 }
 
 impl Collective {
-    /// The function's name; empty where it is not known.
+    /// The function's name; empty if unknown.
     pub fn function_name(&self) -> &'static str {
         omptrace_mpi_api::function(self.function).map_or("", |function| function.name)
     }
 
-    /// The name of the operation, whether it blocks, is persistent, or neither: `MPI_Iallreduce` is an `allreduce`.
+    /// The name of the operation, regardless of whether it blocks or is persistent: `MPI_Iallreduce` is an `allreduce`.
     pub fn operation(&self) -> String {
         operation(self.function_name()).unwrap_or_default()
     }
 }
 
-/// The name in C of the function that an event is the begin or the end of a call of; `None` where it is none of MPI's.
+/// The C name of the function for whose call an event is the start or end; `None` if it is not an MPI function.
 pub fn called_function(event: &Event<'_>) -> Option<&'static str> {
     let (interface, function) = match event {
         Event::CallBegin(e) => (e.domain, e.function),
@@ -140,29 +140,29 @@ pub fn called_function(event: &Event<'_>) -> Option<&'static str> {
     function.map(|function| function.name)
 }
 
-/// The operation that a function is for; `None` where it is not MPI's.
+/// The operation that a function performs; `None` if it is not an MPI function.
 pub(crate) fn operation(function: &str) -> Option<String> {
     let name = function.strip_prefix("MPI_")?;
     let name = name.strip_suffix("_init").unwrap_or(name);
-    // Functions that do not block have an I before the same name.
+    // Nonblocking functions have the prefix `I`.
     Some(name.strip_prefix('I').unwrap_or(name).to_ascii_lowercase())
 }
 
 /// The root of a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// It has none.
+    /// No root.
     None,
-    /// This rank in the communicator; of an intercommunicator, in the other group.
+    /// This rank in the communicator; for an intercommunicator, in the remote group.
     Rank(u32),
     /// This process (`MPI_ROOT`).
     This,
-    /// Another process of its group (`MPI_PROC_NULL`).
+    /// Another process of the own group (`MPI_PROC_NULL`).
     OfGroup,
 }
 
 impl MpiEvent {
-    /// The message, where it is one.
+    /// The message, if the event is about one.
     pub fn message(&self) -> Option<&Message> {
         match self {
             MpiEvent::Send(message, _) | MpiEvent::Receive(message, _) => Some(message),
@@ -170,7 +170,7 @@ impl MpiEvent {
         }
     }
 
-    /// The same event of a timeline that does not show the other end of a message.
+    /// The same event without the other end of a message, for timelines that do not show it.
     #[must_use]
     pub fn alone(self) -> MpiEvent {
         let alone = |message| Message { other: None, ..message };

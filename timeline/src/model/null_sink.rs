@@ -1,8 +1,8 @@
-//! A sink that writes nothing: for those who only want the report.
+//! A sink that writes nothing, for callers that need only the report.
 
 use crate::model::{Item, Sink, Wants};
 
-/// Takes a timeline and forgets it.
+/// Ignores a timeline.
 #[derive(Debug)]
 pub struct NullSink;
 

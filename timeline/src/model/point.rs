@@ -1,11 +1,11 @@
-//! Where and when something is.
+//! A point: a location and a time.
 
 use crate::model::ids::{LocationId, Ns};
 
-/// A place and a time.
+/// A location and a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The place.
+    /// The location.
     pub location: LocationId,
     /// The time.
     pub time: Ns,

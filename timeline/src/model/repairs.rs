@@ -1,4 +1,4 @@
-//! The repairs of interpretation, counted per cause. Nothing is repaired silently.
+//! Repairs made during interpretation, counted by cause. Nothing is repaired silently.
 
 use omptrace_trace_format::Severity;
 
@@ -7,15 +7,15 @@ use crate::model::Ns;
 /// Turns a row `Cause severity "name" "words"` into a variant and its texts.
 macro_rules! causes {
     ($($(#[$doc:meta])* $Cause:ident $severity:ident $name:literal $text:literal;)*) => {
-        /// Why something was repaired or left out.
+        /// The reason for a repair or omission.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Cause { $($(#[$doc])* $Cause,)* }
 
         impl Cause {
-            /// All causes, in the order in which they are shown.
+            /// All causes, in display order.
             pub const ALL: &'static [Cause] = &[$(Cause::$Cause),*];
 
-            /// The cause's name for programs.
+            /// The cause's name in JSON.
             pub fn name(self) -> &'static str {
                 match self { $(Cause::$Cause => $name,)* }
             }
@@ -25,7 +25,7 @@ macro_rules! causes {
                 match self { $(Cause::$Cause => $text,)* }
             }
 
-            /// A note where runtimes are known to do so and nothing is missing, else a warning.
+            /// A note if runtimes are known to behave like this and nothing is missing, otherwise a warning.
             pub fn severity(self) -> Severity {
                 match self { $(Cause::$Cause => Severity::$severity,)* }
             }
@@ -40,96 +40,97 @@ causes! {
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
         "the runtime did not report the ends of `single` regions; each is shown until the next worksharing region or barrier starts";
-    /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
-    /// may then have begun a region with that team.
+    /// LLVM's primary thread of a nested team reports the end of its region after it has returned the team. By then,
+    /// another thread may have started a region with that team.
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions identified the region of another thread; each ends the region of its own task instead";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
     ReportedAgain Note "reported_again" "starts were reported more than once; each start was counted once";
-    /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
+    /// OpenUH and TAU: a thread was idle before tracing began, or the end of a wait is reported that did not take
+    /// place.
     EndAlone Note "end_alone"
         "ends of idle times and waits had no start: they started before the trace, or there was nothing to wait for";
-    /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
+    /// LLVM waits for the detached tasks of a team of one after it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
         "parallel regions of one thread were reported to end before their tasks were complete; each is shown until the last of these tasks ends";
-    /// LLVM does so where it runs tasks of a team that is over.
+    /// LLVM names an ended task when it runs tasks of a former team.
     EndedTask Note "ended_task"
         "threads switched to tasks that had ended; they continue with the outer task instead";
-    /// The event was lost, not delivered, or the program died first.
+    /// The event was lost or not delivered, or the program died before it.
     MissingEnd Warning "missing_end"
         "regions had no end; they end with the outer region or with the trace";
-    /// The event's begin was lost or not delivered.
+    /// The start event was lost or not delivered.
     EndWithoutBegin Warning "end_without_begin" "ends without a start were left out";
-    /// `OMPTRACE_EVENTS` says so.
+    /// `OMPTRACE_EVENTS` excludes the counterpart.
     CounterpartLeftOut Note "counterpart_left_out"
         "events are not shown, because the matching start or end was not selected for recording";
-    /// Without `task_create`, tasks have no ids by which those that are resumed could be distinguished from those that begin.
+    /// Without `task_create`, tasks have no ids, so resumed tasks cannot be told from new ones.
     PartOfTask Note "part_of_task"
         "tasks whose creation was not recorded were suspended: each segment of such a task is shown as a task, so more tasks are shown than were created";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
         "the runtime does not report when threads switch tasks: each task is shown as running from its start to its end";
-    /// A runtime of TR2 without `task_switch`.
+    /// A TR2 runtime without `task_switch`.
     TasksUnseen Note "tasks_unseen"
         "the runtime does not report when tasks run: their time is shown as waiting";
-    /// LLVM 3.7 to 5.0, of critical regions and some locks.
+    /// LLVM 3.7 to 5.0, for critical regions and some locks.
     ReleaseWithoutAcquire Note "release_without_acquire"
         "the runtime reports only the release of some mutexes: these releases are shown as instants";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "there are tasks whose creation is not in the trace";
-    /// The region's begin was lost or not delivered.
+    /// The region's start was lost or not delivered.
     UnannouncedRegion Warning "unannounced_region"
         "implicit tasks belong to a parallel region whose start is not in the trace";
     /// An endpoint other than begin, end and beginend.
     UnknownEndpoint Warning "unknown_endpoint" "events that are neither a start nor an end were left out";
     /// Perfetto shows no more than 512 levels.
     TooDeep Warning "too_deep" "regions that were nested too deeply to be shown were left out";
-    /// A damaged chunk, or a clock that is not the same on all processors.
+    /// A damaged chunk, or a clock that differs between CPUs.
     TimeWentBack Warning "time_went_back"
         "events were older than the previous event of the stream and were moved to the time of that event";
-    /// A kind that devices do not do, or a record that is too short.
+    /// A kind of operation that devices do not perform, or a record that is too short.
     UnknownDeviceRecord Note "unknown_device_record"
         "device records that describe neither kernels nor data operations were left out";
-    /// A device that has no time for what it did.
+    /// The device did not record any times of the operation.
     NoDeviceTime Warning "no_device_time" "device records without timestamps were left out";
     /// Nothing is known of the device's clock.
     NoDeviceClock Warning "no_device_clock" "device records were left out, because the device's clock is unknown";
-    /// A device that reports the end first.
+    /// The device reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
         "device records ended before they started; start and end were exchanged";
-    /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
+    /// The runtime does not record such operations, dropped the record, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
         "operations of traced devices have no device record; they are shown with the timestamps that the host observed";
-    /// A runtime that reports no operations, and died with its records in a buffer.
+    /// The runtime does not report operations, and died with its records in a buffer.
     NoRecordOfRegion Warning "no_record_of_region"
         "target regions ran on traced devices, but no device record describes them: only the host's time in these regions is known";
-    /// A runtime that cannot pause its tracing.
+    /// The runtime cannot pause its tracing.
     DeviceRecordOfPause Note "device_record_of_pause"
         "device records of operations that ran while recording was paused were left out";
-    /// More at once than there are tracks.
+    /// More operations at once than there are tracks.
     DeviceOverlap Warning "device_overlap" "device records that overlapped with too many others were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
         "events of a kind that this version does not know are shown as instants";
 }
 
-/// Where a cause was met first.
+/// Where a cause first occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The stream.
     pub stream: u32,
-    /// When, on the timeline.
+    /// The time on the timeline.
     pub time: Ns,
 }
 
-/// How often a cause was met, and where first.
+/// How often a cause occurred, and where first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// The cause.
     pub cause: Cause,
     /// How often.
     pub count: u64,
-    /// Where first.
+    /// The first occurrence.
     pub first: Place,
 }
 
@@ -146,17 +147,17 @@ impl Repairs {
         repair.count += 1;
     }
 
-    /// Takes over what was repaired before.
+    /// Restores a repair that was counted earlier.
     pub(crate) fn set(&mut self, repair: Repair) {
         self.met[repair.cause as usize] = Some(repair);
     }
 
-    /// How often `cause` was met.
+    /// How often `cause` occurred.
     pub fn count(&self, cause: Cause) -> u64 {
         self.met[cause as usize].map_or(0, |repair| repair.count)
     }
 
-    /// The causes that were met.
+    /// The causes that occurred.
     pub fn iter(&self) -> impl Iterator<Item = &Repair> + '_ {
         self.met.iter().flatten()
     }

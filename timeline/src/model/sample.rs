@@ -1,48 +1,48 @@
-//! Samples of what threads did, in the user's model: see the module `samples` of this crate.
+//! Samples of threads in the user's model: see the module `samples` of this crate.
 
 use crate::model::ids::FunctionId;
 use crate::model::point::Point;
 
-/// A function that samples were taken in, an activity of the runtime, or a phase.
+/// A function that was sampled, an activity of the runtime, or a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its number.
     pub id: FunctionId,
-    /// Its name as the programmer wrote it, without parameters; `module+0x1234` where it has none.
+    /// The name as the programmer wrote it, without parameters; `module+0x1234` if there is none.
     pub name: String,
-    /// The file of the module that it is in; empty of what is no code of the program.
+    /// The file of the module that contains the function; empty if it is not code of the program.
     pub module: String,
-    /// The source file, with its folder, where that is known.
+    /// The source file with its directory, if known.
     pub file: Option<String>,
-    /// What it is.
+    /// The kind of function.
     pub kind: FunctionKind,
 }
 
-/// What a function is.
+/// The kind of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FunctionKind {
-    /// The program's, or that of a library which it calls.
+    /// A function of the program, or of a library that it calls.
     Code,
-    /// The part of a function that a compiler made a function of its own, since a team or a task executes it.
+    /// A part of a function that the compiler turned into a function, because a team or task executes it.
     Outlined,
-    /// What the runtime does in the program's place.
+    /// An activity of the runtime.
     Runtime(RuntimeActivity),
-    /// A phase that the program names, outside of its code.
+    /// A phase that the program named; not code.
     Phase,
-    /// Frames are missing here.
+    /// A mark for missing frames.
     Truncated,
 }
 
-/// What the runtime does in the program's place. Names are those of the Collector API's paper (2007), where it has one.
+/// An activity of the runtime. The names are those of the Collector API's paper (2007), if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuntimeActivity {
-    /// A thread of no team waits for work.
+    /// A thread outside of teams waits for work.
     Idle,
     /// A barrier that a construct implies.
     ImplicitBarrier,
-    /// A barrier that the program asks for.
+    /// A barrier that the program requests.
     ExplicitBarrier,
-    /// A barrier of which the runtime does not say more.
+    /// A barrier whose kind the runtime does not report.
     Barrier,
     /// A taskwait.
     TaskWait,
@@ -56,13 +56,13 @@ pub enum RuntimeActivity {
     OrderedWait,
     /// An atomic region.
     AtomicWait,
-    /// A mutex of which the runtime does not say more.
+    /// A mutex whose kind the runtime does not report.
     MutexWait,
     /// A device.
     TargetWait,
     /// A reduction, which is work.
     Reduction,
-    /// A flush, which makes memory the same for all threads.
+    /// A flush, which makes memory consistent for all threads.
     Flush,
     /// A test whether a lock is free.
     LockTest,
@@ -71,7 +71,7 @@ pub enum RuntimeActivity {
 }
 
 impl RuntimeActivity {
-    /// The name of its frame in a stack.
+    /// The name of the activity's frame in a stack.
     pub fn name(self) -> &'static str {
         match self {
             RuntimeActivity::Idle => "<OMP-idle>",
@@ -93,37 +93,37 @@ impl RuntimeActivity {
         }
     }
 
-    /// Whether it counts as OpenMP Work (Collector API's paper, section 6); all else is OpenMP Wait.
+    /// Whether the activity counts as OpenMP Work (Collector API's paper, section 6); otherwise, it is OpenMP Wait.
     pub fn is_work(self) -> bool {
         self == RuntimeActivity::Reduction
     }
 
-    /// Whether a program does it again and again where it waits in a loop of its own.
+    /// Whether a program may repeat the activity while it waits in a loop of its own (spins).
     pub fn is_of_spinning(self) -> bool {
         matches!(self, RuntimeActivity::Flush | RuntimeActivity::LockTest)
     }
 }
 
-/// A part of a thread's processor time, and where it was spent.
+/// A part of a thread's CPU time, and the code that used it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
     /// The thread, and the end of the time that the sample represents.
     pub at: Point,
-    /// That much processor time.
+    /// The CPU time that the sample represents.
     pub weight_ns: u64,
-    /// What the runtime did; `None` where the thread executed code of the program.
+    /// The runtime's activity; `None` if the thread executed code of the program.
     pub activity: Option<RuntimeActivity>,
-    /// The stack in the user's model, the outermost frame first.
+    /// The stack in the user's model, outermost frame first.
     pub stack: &'a [StackFrame],
 }
 
 impl Sample<'_> {
-    /// Whether it is OpenMP Work, else it is OpenMP Wait.
+    /// Whether the sample is OpenMP Work; otherwise, it is OpenMP Wait.
     pub fn is_work(&self) -> bool {
         self.activity.is_none_or(RuntimeActivity::is_work)
     }
 
-    /// How many periods of the sampling clock it represents, at least one; one where the clock is not known (0).
+    /// How many periods of the sampling clock the sample represents: at least one, and one if the clock is unknown (0).
     pub fn periods(&self, period_ns: u64) -> u64 {
         let rounded = self.weight_ns.saturating_add(period_ns / 2);
         rounded.checked_div(period_ns).unwrap_or(1).max(1)
@@ -135,6 +135,6 @@ impl Sample<'_> {
 pub struct StackFrame {
     /// The function.
     pub function: FunctionId,
-    /// The line in the function's file, where that is known: of a call, or of the innermost frame's code.
+    /// The line in the function's file, if known: of a call, or of the innermost frame's code.
     pub line: Option<u32>,
 }

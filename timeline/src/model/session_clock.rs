@@ -1,10 +1,10 @@
-//! From a session's raw ticks to the timeline's nanoseconds.
+//! Converts a session's raw ticks to the timeline's nanoseconds.
 
 use omptrace_trace_format::clock::{ClockMap, Stretch};
 
 use crate::model::Ns;
 
-/// Times of a session as times of the timeline.
+/// Converts times of a session to times on the timeline.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionClock<'t> {
     pub(crate) map: &'t ClockMap,
@@ -22,7 +22,7 @@ impl SessionClock<'_> {
         self.start.saturating_add(ns).max(0)
     }
 
-    /// The part of the map that holds `ticks`, with times of the timeline.
+    /// The piece of the map that contains `ticks`, with times on the timeline.
     pub(crate) fn stretch(&self, ticks: u64) -> Stretch {
         self.map.stretch(ticks).on_timeline(self.start)
     }

@@ -4,36 +4,36 @@ use ompt_sys as ompt;
 
 use crate::model::{LockId, RegionId, TaskId, TeamId, Wants};
 
-/// How threads meet in teams, tasks and locks: what slices alone do not show.
+/// How threads meet in teams, tasks and locks, which slices alone do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadEvent {
-    /// The thread forms a team; the parallel region that it is for is entered next.
+    /// The thread forms a team. Its parallel region starts next.
     Fork {
         /// The team.
         team: TeamId,
-        /// How many threads were asked for.
+        /// The requested number of threads.
         requested: u32,
     },
-    /// The team is dissolved; its parallel region was left.
+    /// The team is dissolved. Its parallel region has ended.
     Join {
         /// The team.
         team: TeamId,
     },
-    /// The thread joins a team; its implicit task is entered next.
+    /// The thread joins a team. Its implicit task starts next.
     TeamBegin {
         /// The team.
         team: TeamId,
         /// The thread's number in the team.
         index: u32,
-        /// How many threads the team has.
+        /// The number of threads of the team.
         size: u32,
-        /// The implicit task, where the trace gives it a number.
+        /// The implicit task, if the trace contains its id.
         task: Option<TaskId>,
     },
-    /// The thread's implicit task, which is its innermost region, has ended. It is left when the parallel region ends or the
-    /// tasks of that are complete.
+    /// The thread's implicit task, which is its innermost region, has ended. The region is left when the parallel
+    /// region ends or its tasks are complete.
     MemberDone,
-    /// The thread leaves the team; its implicit task was left.
+    /// The thread leaves the team. Its implicit task has been left.
     TeamEnd {
         /// The team.
         team: TeamId,
@@ -42,102 +42,103 @@ pub enum ThreadEvent {
     TaskCreate {
         /// The task.
         task: TaskId,
-        /// The region that it will be entered as.
+        /// The region of the task's slices.
         region: RegionId,
-        /// The task that creates it, explicit or implicit, where the trace gives that a number.
+        /// The task that creates it, explicit or implicit, if the trace contains its id.
         parent: Option<TaskId>,
-        /// The parent goes on only when the task is complete.
+        /// The parent continues only when the task is complete.
         is_undeferred: bool,
-        /// Its descendants are executed at once, in its thread.
+        /// Its descendants are executed immediately by its thread.
         is_final: bool,
     },
-    /// A task may not start before another is complete. It comes after the creation of both, and before the first
-    /// [`ThreadEvent::TaskSwitch`] to `to`. A taskwait with dependences is a task that never starts.
+    /// A task may not start before another is complete. This event follows the creation of both tasks, and precedes the
+    /// first [`ThreadEvent::TaskSwitch`] to `to`. A taskwait with dependences is a task that never starts.
     TaskDependence {
-        /// The task that must be complete. It may be so already.
+        /// The task that must be complete; it may already be.
         from: TaskId,
-        /// The task that waits for it.
+        /// The waiting task.
         to: TaskId,
     },
-    /// The thread begins or resumes an explicit task, which is entered next. When that slice is left, the thread goes on
-    /// with the task around it.
+    /// The thread starts or resumes an explicit task, whose slice starts next. At the end of the slice, the thread
+    /// continues with the task around it.
     TaskSwitch {
         /// The task.
         task: TaskId,
-        /// Whether the trace gives that number. Else, when the task is suspended and goes on, it is another one to the timeline.
+        /// Whether the id comes from the trace. If not, a suspended and resumed task counts as two tasks on the
+        /// timeline.
         has_id: bool,
     },
     /// The event of a detachable task is fulfilled.
     TaskFulfill {
         /// The task.
         task: TaskId,
-        /// Whether its code has ended: then [`ThreadEvent::TaskComplete`] follows.
+        /// Whether the task's code has ended; then [`ThreadEvent::TaskComplete`] follows.
         is_late: bool,
     },
-    /// The task is complete; it was left, unless it was cancelled before it ran.
+    /// The task is complete. Its slice has ended, unless it was cancelled before it ran.
     TaskComplete {
         /// The task.
         task: TaskId,
     },
-    /// The thread gets a lock, critical, atomic or ordered region; the wait for it is left next.
+    /// The thread acquires a lock, critical, atomic or ordered region. The end of the wait for it comes next.
     AcquireLock {
         /// The lock.
         lock: LockId,
         /// Its kind.
         kind: ompt::ompt_mutex_t,
-        /// The acquisitions of the lock count up from 1.
+        /// The acquisition's number, counted from 1 for each lock.
         order: u32,
     },
-    /// The thread releases what was acquired with that order; the hold of a region is left next.
+    /// The thread releases the acquisition with this number. The end of a region that holds it comes next.
     ReleaseLock {
         /// The lock.
         lock: LockId,
-        /// The order of its acquisition.
+        /// The number of the acquisition.
         order: u32,
     },
-    /// From now on, events of the process are recorded, or not.
+    /// The recording of the process's events is switched on or off.
     Recording {
-        /// Whether they are.
+        /// Whether it is switched on.
         on: bool,
     },
-    /// A loop is entered next.
+    /// A loop starts next.
     Loop {
-        /// How it is scheduled.
+        /// Its schedule.
         schedule: ompt::ompt_work_t,
     },
-    /// The thread got these in the loop that is left next.
+    /// What the thread received of the loop whose end comes next.
     Chunks {
-        /// How many chunks.
+        /// Number of chunks.
         chunks: u64,
-        /// Their iterations.
+        /// Number of iterations in these chunks.
         iterations: u64,
     },
-    /// A lock is made.
+    /// A lock is created.
     InitLock {
         /// The lock.
         lock: LockId,
-        /// Where: the region of the instant that comes next.
+        /// The region of the instant that comes next.
         region: RegionId,
     },
-    /// The thread releases what was not reported to be acquired.
+    /// The thread releases a mutex whose acquisition was not reported.
     ReleaseUnseen {
         /// The lock.
         lock: LockId,
         /// Its kind.
         kind: ompt::ompt_mutex_t,
-        /// Where: the region of the instant that comes next.
+        /// The region of the instant that comes next.
         region: RegionId,
     },
-    /// A sample of the thread was taken now. The sample itself may come later, when its stack is known. Those of a
-    /// thread come in the order in which they were taken.
+    /// A sample of the thread was taken now. The sample itself may follow later, when its stack is known. The samples
+    /// of a thread are in the order in which they were taken.
     Sampled {
-        /// The processor time that it represents.
+        /// The CPU time that it represents.
         weight_ns: u64,
     },
 }
 
 impl ThreadEvent {
-    /// The optional items that it belongs to.
+    /// The optional items to which the event belongs.
     #[inline(always)]
     pub fn wanted_as(&self) -> Wants {
         match self {

@@ -1,4 +1,4 @@
-//! What the start of a stream says of its thread.
+//! What the start of a stream shows about its thread.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{Address, Id};
@@ -8,58 +8,58 @@ use crate::model::ThreadRole;
 /// The name of the process's first thread.
 pub(crate) const MAIN: &str = "main";
 
-/// A stream's thread, as far as the start of its stream says.
+/// A stream's thread, as far as the start of the stream shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadIntroduction {
     /// The number of its stream in the trace.
     pub stream: u32,
-    /// The operating system's id for it; 0 where that is not known.
+    /// The thread's id in the operating system; 0 if unknown.
     pub os_tid: u32,
-    /// The operating system's name of the thread; empty where it is not known.
+    /// The thread's name in the operating system; empty if unknown.
     pub os_name: String,
-    /// Why the thread exists; `None` where it never said so.
+    /// The thread's type; `None` if it never announced itself.
     pub thread_type: Option<ompt::ompt_thread_t>,
-    /// The first parallel region that it begins.
+    /// The first parallel region that it starts.
     pub first_region: Option<FirstRegion>,
-    /// The first team that it is a member of.
+    /// The first team of which it is a member.
     pub team: Option<Membership>,
-    /// The stream is not a thread's but that of this device.
+    /// If the stream does not belong to a thread but to a device: the device's number.
     pub device_num: Option<i32>,
-    /// The stream is not a thread's but holds the samples of the thread that has this stream.
+    /// If the stream contains the samples of a thread: that thread's stream.
     pub samples_of: Option<u32>,
-    /// It is a hidden helper.
+    /// It is a hidden helper of the runtime.
     pub is_helper: bool,
-    /// Its name for people; unique within the process.
+    /// The displayed name; unique within the process.
     pub name: String,
 }
 
-/// A parallel region that begins.
+/// A parallel region that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstRegion {
-    /// The runtime's id of it.
+    /// Its id.
     pub id: Id,
-    /// When, in raw ticks.
+    /// Its start, in raw ticks.
     pub ticks: u64,
-    /// The code address that it was encountered at.
+    /// Its code address.
     pub codeptr_ra: Address,
 }
 
-/// A place in a team.
+/// A membership in a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Membership {
-    /// The parallel region whose team it is.
+    /// The team's parallel region.
     pub region: Id,
     /// The thread's number in the team.
     pub index: u32,
 }
 
 impl ThreadIntroduction {
-    /// Whether it is a thread of the program's own.
+    /// Whether the thread is one of the program's own.
     pub fn is_initial(&self) -> bool {
         self.thread_type == Some(ompt::ompt_thread_initial)
     }
 
-    /// The thread's role for people; a device's stream is no thread.
+    /// The displayed role of the thread; the stream of a device is not a thread.
     pub fn role(&self) -> ThreadRole {
         match self.thread_type {
             _ if self.name == MAIN => ThreadRole::Main,

@@ -1,6 +1,6 @@
-//! The constructs and events that regions and instants are of, with their names and categories.
+//! The constructs and events of regions and instants, with their names and categories.
 //!
-//! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
+//! The names are Score-P's, which Scalasca and Vampir users know: `!$omp parallel @jacobi.c:41`.
 
 use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
@@ -8,8 +8,8 @@ use std::mem::discriminant;
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{AnnotationKind, CallClass, WaitKind};
 
-/// The category of a region; viewers filter and colour by it.
-// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
+/// The category of a region. Viewers filter and colour by it.
+// 32 bits, the size in which it is read: storing a byte and then reading more bytes stalls the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Category {
@@ -19,7 +19,7 @@ pub enum Category {
     ImplicitTask,
     /// Worksharing, single, masked, taskloop, distribute.
     Work,
-    /// Explicit tasks and what happens to them.
+    /// Explicit tasks and their events.
     Task,
     /// Barriers, taskwait, taskgroup, reductions.
     Sync,
@@ -29,9 +29,9 @@ pub enum Category {
     Mutex,
     /// Target regions, data operations, kernels, devices.
     Target,
-    /// Calls of MPI.
+    /// MPI calls.
     Mpi,
-    /// The user's own phases and marks.
+    /// The user's phases and marks.
     User,
     /// The tracer's work: flushes, pauses, losses.
     Omptrace,
@@ -56,31 +56,31 @@ impl Category {
     }
 }
 
-/// The kind of a region or an instant, without its place. Numbers are those of the OMPT enumerations, known or not.
-// The tag has 32 bits, as many as the kind inside. A smaller tag would be copied together with the padding and a part of the
-// kind. A load of the kind soon after would wait for both stores.
+/// The kind of a region or instant, without its place. Unknown numbers of OMPT enumerations are preserved.
+// The tag has 32 bits, like the kind inside. A smaller tag would be copied together with padding and a part of the
+// kind, and a load of the kind soon after would have to wait for both stores.
 #[derive(Clone, Copy, Debug, Eq)]
 #[repr(u32)]
 pub enum Construct {
-    /// The process's initial task, or one of a league's.
+    /// The initial task of the process, or of a team of a league.
     InitialTask,
     /// A member's part of a parallel region.
     ImplicitTask,
     /// A parallel region, on the thread that encounters it.
     Parallel,
-    /// From the begin of a parallel region to the begin of a member's implicit task.
+    /// From the start of a parallel region to the start of a member's implicit task.
     ParallelWakeUp,
     /// A teams region, on the thread that encounters it.
     Teams,
-    /// Like [`Construct::ParallelWakeUp`], of a league.
+    /// Like [`Construct::ParallelWakeUp`], for a league.
     TeamsWakeUp,
-    /// A thread of no team waits for work.
+    /// A thread outside of teams waits for work.
     Idle,
     /// A worksharing region.
     Work(ompt::ompt_work_t),
     /// A barrier, taskwait or taskgroup.
     SyncRegion(ompt::ompt_sync_region_t),
-    /// Waiting there.
+    /// The wait in a barrier, taskwait or taskgroup.
     SyncRegionWait(ompt::ompt_sync_region_t),
     /// A reduction.
     Reduction,
@@ -98,25 +98,25 @@ pub enum Construct {
     TaskFulfill,
     /// A task was created in a runtime that does not report when tasks run.
     TaskCreated,
-    /// A task was completed there.
+    /// A task was completed in a runtime that does not report when tasks run.
     TaskCompleted,
     /// Waiting for a lock, critical, atomic or ordered region.
     MutexWait(ompt::ompt_mutex_t),
-    /// Waiting for something that is not OpenMP's.
+    /// An external wait (outside of OpenMP).
     ExternalWait(WaitKind),
-    /// A call of MPI, by the function's number in `omptrace-mpi-api`.
+    /// An MPI call, by the function's number in `omptrace-mpi-api`.
     MpiCall(MpiFunction),
-    /// The part of such a call until another process has begun what the call needs.
+    /// The part of an MPI call during which it waits until another process has started what it needs.
     MpiWait(MpiFunction),
-    /// Being in a critical, atomic or ordered region.
+    /// Execution of a critical, atomic or ordered region.
     MutexHold(ompt::ompt_mutex_t),
-    /// A mutex was released that was not reported to be acquired.
+    /// A mutex was released whose acquisition was not reported.
     MutexReleased(ompt::ompt_mutex_t),
-    /// A lock is made.
+    /// A lock is created.
     MutexInit(ompt::ompt_mutex_t),
     /// A lock is destroyed.
     MutexDestroy(ompt::ompt_mutex_t),
-    /// A nested lock is set once more, or unset but kept.
+    /// A nested lock is set again, or unset but still held.
     NestLockAgain(ompt::ompt_scope_endpoint_t),
     /// A target region or directive.
     Target(ompt::ompt_target_t),
@@ -126,15 +126,15 @@ pub enum Construct {
     TargetSubmit,
     /// Data is mapped.
     TargetMap,
-    /// Something happens to a device.
+    /// An event of a device.
     Device(DeviceEvent),
     /// Iterations, a section or a task are handed out.
     Dispatch(ompt::ompt_dispatch_t),
-    /// Iterations of a loop, from when a thread gets them to when it gets the next.
+    /// A chunk of iterations, from when a thread receives it to when it receives the next one.
     Chunk,
     /// A dependence of a doacross loop.
     Doacross,
-    /// The thread's state at that moment.
+    /// The thread's state at this moment.
     ThreadState(ompt::ompt_state_t),
     /// An event that only one runtime has.
     CollectorEvent,
@@ -142,19 +142,19 @@ pub enum Construct {
     Flush,
     /// A cancellation.
     Cancel,
-    /// A command of the user's to the tool.
+    /// A command of the user to the tool.
     ControlTool,
     /// An error directive.
     Error,
     /// A phase that the user named by `omp_control_tool`.
     Phase,
-    /// A range that the program named by another interface.
+    /// A range that the program named through another interface.
     Annotation(AnnotationKind),
-    /// A mark, or a fact about a range.
+    /// A mark, or data about a range.
     Mark,
-    /// The thread wrote its own events.
+    /// The thread wrote its own events to the trace.
     BufferFlush,
-    /// The thread could run, and others had its processor.
+    /// The thread was ready to run while another thread had its CPU.
     Preempted,
     /// Events were lost.
     Lost,
@@ -162,7 +162,8 @@ pub enum Construct {
     Unknown,
 }
 
-/// A function of MPI, what it is called for, and whether its waits are known: in one number of 32 bits, as the kinds of other constructs.
+/// An MPI function, the class of the call, and whether its waits are known, in one 32-bit number, like the kinds of
+/// other constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MpiFunction(u32);
 
@@ -170,29 +171,31 @@ impl MpiFunction {
     const CLASS_SHIFT: u32 = 8;
     const NUMBER_SHIFT: u32 = 16;
 
-    /// The function of this number, which is called for `class`. Numbers that no function has stay what they are, as far as they fit.
+    /// The function with this number, called with `class`. Numbers without a function are preserved, as far as they
+    /// fit.
     pub fn new(number: u32, class: CallClass) -> MpiFunction {
         let number = number.min(u16::MAX.into());
         let class = class.0.min(u8::MAX.into());
         MpiFunction(number << MpiFunction::NUMBER_SHIFT | class << MpiFunction::CLASS_SHIFT)
     }
 
-    /// The same function, called in a process whose waits for others are known.
+    /// The same function, called in a process whose waits for other ranks are known.
     pub(crate) fn with_known_waits(self, waits_are_known: bool) -> MpiFunction {
         MpiFunction(self.0 & !1 | u32::from(waits_are_known))
     }
 
-    /// Whether a call is a wait only where a [`Construct::MpiWait`] is in it. Else nobody knows which part of it is.
+    /// Whether waits are known, so that a call waits only during a [`Construct::MpiWait`] inside it. Otherwise, it is
+    /// unknown which part of a call is a wait.
     pub fn waits_are_known(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// What it is called for.
+    /// The class of the call.
     pub fn class(self) -> CallClass {
         CallClass(self.0 >> MpiFunction::CLASS_SHIFT & u32::from(u8::MAX))
     }
 
-    /// Its name in C.
+    /// The function's name in C.
     pub fn name(self) -> String {
         let number = self.0 >> MpiFunction::NUMBER_SHIFT;
         match omptrace_mpi_api::function(number) {
@@ -206,9 +209,9 @@ impl MpiFunction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum DeviceEvent {
-    /// It was made ready.
+    /// The device was initialized.
     Initialize,
-    /// It is no longer used.
+    /// The device is no longer used.
     Finalize,
     /// Code was loaded.
     Load,
@@ -216,7 +219,7 @@ pub enum DeviceEvent {
     Unload,
 }
 
-// Both are done for each event, and the derived ones are too large to be inlined.
+// Comparison and hashing occur for each event, and the derived implementations are too large to be inlined.
 impl PartialEq for Construct {
     #[inline(always)]
     fn eq(&self, other: &Construct) -> bool {
@@ -233,8 +236,8 @@ impl Hash for Construct {
 }
 
 impl Construct {
-    /// Which of its kinds it is; 0 where it has only one.
-    // All lie at the same place, so that this is one read.
+    /// The kind within the construct; 0 if it has only one.
+    // All kinds are at the same offset, so this is a single read.
     #[inline(always)]
     fn kind(self) -> u32 {
         match self {
@@ -288,13 +291,13 @@ impl Construct {
         }
     }
 
-    /// Whether the program named it. It may end in another region than it began in.
+    /// Whether the program named the region. Such a region may end inside another region than it started in.
     #[inline(always)]
     pub fn is_phase(self) -> bool {
         matches!(self, Construct::Phase | Construct::Annotation(_))
     }
 
-    /// Whether it is the handing out of a part of a loop.
+    /// Whether the region is a chunk of a loop.
     pub fn is_chunk(self) -> bool {
         matches!(
             self,
@@ -306,7 +309,7 @@ impl Construct {
         )
     }
 
-    /// Construct's name and category. Enumerators that the specification lacks show as numbers.
+    /// A construct's name and category. Enumerators missing in the specification appear as numbers.
     pub(crate) fn describe(self) -> (String, Category) {
         use Category as C;
         let fixed = |name: &str, category| (name.to_owned(), category);
@@ -328,7 +331,7 @@ impl Construct {
             Construct::TargetTask => fixed("!$omp target task", C::Task),
             Construct::TaskwaitTask => fixed("!$omp taskwait depend", C::Task),
             Construct::TaskFulfill => fixed("task fulfilled", C::Task),
-            // Who tests a lock does not wait for it.
+            // Testing a lock is not waiting for it.
             Construct::MutexWait(kind @ (ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock)) => {
                 (mutex_wait_name(kind), C::Mutex)
             }
@@ -372,12 +375,12 @@ impl Construct {
     }
 }
 
-/// A thread's state in words.
+/// The name of a thread's state.
 pub(crate) fn state_name(state: ompt::ompt_state_t) -> String {
     format!("state: {}", spelled(state.name(), state.0))
 }
 
-/// An enumerator in words: its OMPT name, or its number where it has none.
+/// The OMPT name of an enumerator, or its number if it has none.
 fn spelled(name: Option<&str>, number: u32) -> String {
     name.map_or_else(|| format!("{number:#x}"), |name| name.replace('_', " "))
 }
@@ -461,11 +464,10 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
     format!("!$omp target data {}", spelled(kind.name(), kind.0))
 }
 
-/// The begin of OpenMP's constructs in names that Score-P's tools read.
+/// The prefix of OpenMP constructs in names for Score-P's tools.
 const SENTINEL: &str = "!$omp ";
 
-/// The name of a construct as answers have it, and whether it is an OpenMP directive: without the begin that names have for
-/// Score-P's tools.
+/// The construct's name in results, without the prefix for Score-P's tools; and whether it is an OpenMP directive.
 pub fn plain_name(name: &str) -> (&str, bool) {
     match name.strip_prefix(SENTINEL) {
         Some(directive) => (directive, true),
@@ -473,13 +475,14 @@ pub fn plain_name(name: &str) -> (&str, bool) {
     }
 }
 
-/// A region's name apart: the construct, and where it is, from ` @`, ` inside @` or ` near @` on; empty where that is not known.
+/// Splits a region's name into the construct and its place, which starts with ` @`, ` inside @` or ` near @`; the place
+/// is empty if unknown.
 pub fn split_place(name: &str) -> (&str, &str) {
     let place = [" inside @", " near @", " @"].iter().find_map(|begin| name.find(begin));
     name.split_at(place.unwrap_or(name.len()))
 }
 
-/// A region's name for people: where all is OpenMP, the sentinel says nothing, and a narrow slice has room for nothing else.
+/// A region's name without the sentinel, for displays where everything is OpenMP and narrow slices have little room.
 pub fn short_name(name: &str) -> &str {
     name.strip_prefix(SENTINEL).unwrap_or(name)
 }

@@ -1,16 +1,16 @@
-//! Names of ranges that differ in numbers only.
+//! Merges names of ranges that differ only in numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that differ in numbers only are one where there are as many.
+/// Names that differ only in numbers are merged if there are at least this many.
 const MIN_ALIKE: usize = 8;
 
-/// Which names are put together: `step 1`, `step 2` and so on are `step *`.
+/// The merged names: `step 1`, `step 2` and so on become `step *`.
 #[derive(Clone, Debug, Default)]
 pub struct Folding(BTreeSet<String>);
 
 impl Folding {
-    /// That of all these names.
+    /// Determines which of these names are merged.
     pub fn of<'n>(names: impl Iterator<Item = &'n String>) -> Folding {
         let mut alike: BTreeMap<String, usize> = BTreeMap::new();
         for name in names {
@@ -22,7 +22,7 @@ impl Folding {
         Folding(many.map(|(pattern, _)| pattern).collect())
     }
 
-    /// The name that this one is put together under.
+    /// The merged name of a range, or the name itself.
     pub fn name(&self, name: &str) -> String {
         match pattern(name) {
             Some(pattern) if self.0.contains(&pattern) => pattern,
@@ -31,7 +31,7 @@ impl Folding {
     }
 }
 
-/// A name with a star in place of each number; `None` where it has none.
+/// The name with each number replaced by a star; `None` if it contains no number.
 fn pattern(name: &str) -> Option<String> {
     if !name.contains(|letter: char| letter.is_ascii_digit()) {
         return None;

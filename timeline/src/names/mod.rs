@@ -1,8 +1,8 @@
 //! The names of constructs, and their places in the program.
 //!
-//! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`. The place comes from
-//! `codeptr_ra` and the module that is loaded at that address at the event's time. A table of [`omptrace_symbols`] turns
-//! the two into words.
+//! The names are Score-P's, which Scalasca and Vampir users know: `!$omp parallel @jacobi.c:41`. The place follows from
+//! `codeptr_ra` and the module that is loaded at that address at the time of the event. A table of [`omptrace_symbols`]
+//! resolves both.
 
 pub(crate) mod construct;
 pub(crate) mod folding;
@@ -22,14 +22,14 @@ use crate::names::construct::{Category, Construct};
 
 /// A place in the program.
 struct Place {
-    /// The text that follows `@` in names.
+    /// The text after `@` in names.
     text: String,
-    /// Nothing is known where the text is an address.
+    /// Empty if the text is an address.
     source: Source,
 }
 
 impl Place {
-    /// The place of a construct somewhere inside of what is here: its own line is not known.
+    /// The place of a construct somewhere inside the code at this place; the construct's own line is unknown.
     fn around(&self) -> Place {
         Place {
             text: self.text.clone(),
@@ -37,7 +37,7 @@ impl Place {
         }
     }
 
-    /// The place of a call that is at the line of what is here.
+    /// The place of a call at the line of this place.
     fn of_call(&self) -> Place {
         let position = match self.source.position {
             Position::Inside => Position::At,
@@ -47,15 +47,16 @@ impl Place {
     }
 }
 
-/// The knowledge of a construct's code address.
+/// What is known about a construct's code address.
 #[derive(Clone, Copy)]
 enum Known {
     Region(RegionId),
-    /// The address is the OpenMP runtime's, or null, so the region depends on what is around.
+    /// The address is in the OpenMP runtime, or null, so the region depends on the regions around it.
     Around,
 }
 
-/// A construct with its code address, or with the number of the region around it, where one is looked up for each event.
+/// A construct with its code address, or with the number of the region around it. The key of lookups that occur for
+/// each event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     construct: u64,
@@ -78,7 +79,7 @@ impl Hash for Key {
     }
 }
 
-/// Takes a [`Construct`] as one number: which it is, then of which kind. Equal numbers are equal constructs.
+/// A [`Construct`] as one number, its variant followed by its kind. Equal numbers mean equal constructs.
 struct Parts(u64);
 
 impl Hasher for Parts {
@@ -104,35 +105,35 @@ impl Hasher for Parts {
     }
 }
 
-/// The regions of a timeline: interned, named at first use.
+/// The regions of a timeline, interned and named at first use.
 #[derive(Clone, Default)]
 pub(crate) struct Names {
     /// The symbols of the process.
     symbols: Arc<Table>,
-    /// Modules of the process that are loaded now, newest last.
+    /// The loaded modules of the process, newest last.
     modules: Vec<Module<'static>>,
-    /// Counts how often they have changed.
+    /// The number of changes of `modules`.
     generation: u64,
-    /// Valid until a module comes or goes.
+    /// Regions and places by code address. Cleared when a module is loaded or unloaded.
     by_address: RecentMap<Key, Known>,
-    /// Regions without a place of their own, by what is around them.
+    /// Regions without a place of their own, by construct and surrounding region.
     by_surroundings: RecentMap<Key, RegionId>,
     by_name: HashMap<(Category, String, Option<Source>), RegionId>,
-    /// The place of each region, where it has one in the program.
+    /// The place of each region, if it has one in the program.
     places: Vec<Option<Arc<Place>>>,
     /// The construct of each region.
     constructs: Vec<Construct>,
-    /// What is added to the places of regions that are named from now on: a number of `labels` from 1, or 0.
+    /// The label that is added to the places of regions named from now on: an index in `labels`, counted from 1, or 0.
     pub(crate) label: u32,
-    /// Names of kernels that all have their regions at the same place in a library.
+    /// Names of kernels whose regions are all at the same place in a library.
     labels: Vec<String>,
 }
 
-/// Labels that regions are told apart by: as many as there is room for beside an address.
+/// Maximum number of labels: as many as fit into a key, next to an address.
 const MAX_LABELS: usize = (1 << 16) - 1;
 
 impl Names {
-    /// From here on, addresses are those of another process, which has these names.
+    /// Switches to another process, with these symbols.
     pub(crate) fn next_process(&mut self, symbols: Table) {
         self.symbols = Arc::new(symbols);
         self.by_address.clear();
@@ -140,7 +141,7 @@ impl Names {
         self.generation += 1;
     }
 
-    /// A module was loaded or unloaded: addresses mean something else from now on.
+    /// A module was loaded or unloaded, so addresses may have other meanings.
     pub(crate) fn module(&mut self, module: &Module<'static>) {
         self.by_address.clear();
         self.generation += 1;
@@ -150,9 +151,9 @@ impl Names {
         }
     }
 
-    /// The region of `construct` at `codeptr_ra`. Runtimes pass an address of their own where the program's call was a
-    /// tail call, and for parts of `taskloop` and `cancel`. They pass none for the barrier that ends a worker's parallel
-    /// region. Then the place is that of the first of `around`, the open regions from the innermost, that has one.
+    /// The region of `construct` at `codeptr_ra`. Runtimes pass an address of their own if the program's call was a
+    /// tail call, and for parts of `taskloop` and `cancel`; for the barrier at the end of a worker's parallel region,
+    /// they pass none. In these cases, the place is that of the innermost region in `around` that has one.
     #[inline(always)]
     pub(crate) fn region(
         &mut self,
@@ -171,13 +172,13 @@ impl Names {
         }
     }
 
-    /// Addresses of code have 48 bits at most.
+    /// Code addresses have at most 48 bits.
     #[inline(always)]
     fn key(&self, construct: Construct, codeptr_ra: Address) -> Key {
         Key::new(construct, codeptr_ra.0 ^ u64::from(self.label) << 48)
     }
 
-    /// The number of a label; 0 where there are too many.
+    /// The number of a label; 0 if there are too many.
     pub(crate) fn label(&mut self, label: &str) -> u32 {
         if let Some(known) = self.labels.iter().position(|known| known == label) {
             return known as u32 + 1;
@@ -189,7 +190,7 @@ impl Names {
         self.labels.len() as u32
     }
 
-    /// The place of what a kernel of this label does there.
+    /// The place with the current kernel's label.
     fn labelled(&self, place: Place) -> Place {
         let label = (self.label as usize).checked_sub(1).and_then(|number| self.labels.get(number));
         match label {
@@ -220,7 +221,7 @@ impl Names {
         known
     }
 
-    /// The region of a construct whose code address the program does not have.
+    /// The region of a construct whose code address is not in the program.
     #[inline(never)]
     fn region_around(
         &mut self,
@@ -237,7 +238,7 @@ impl Names {
             let name = format!("{} @{}", construct.describe().0, self.symbol_text(codeptr_ra));
             return self.named(sink, construct, name);
         };
-        // Not at the same place, whether or not the runtime passes an address.
+        // Part of the key, because the region's place depends on whether the runtime passes an address.
         let key = Key::new(construct, u64::from(around.0) << 1 | u64::from(codeptr_ra.0 > 0));
         if let Some(region) = self.by_surroundings.get(key) {
             return region;
@@ -259,7 +260,7 @@ impl Names {
         construct: Construct,
         place: Option<Arc<Place>>,
     ) -> RegionId {
-        // A construct that a call elsewhere is reported for is somewhere around it. A wait is that call.
+        // The construct is somewhere around the call for which it is reported. A wait is the call itself.
         let place = match construct {
             Construct::ExternalWait(_) | Construct::MpiCall(_) | Construct::MpiWait(_) => {
                 place.map(|place| Arc::new(place.of_call()))
@@ -277,7 +278,7 @@ impl Names {
         region
     }
 
-    /// The region of that name, which belongs to no code address.
+    /// The region with this name, which has no code address.
     pub(crate) fn named(&mut self, sink: &mut dyn Sink, construct: Construct, name: String) -> RegionId {
         self.intern(sink, construct, name, None)
     }
@@ -308,7 +309,7 @@ impl Names {
         id
     }
 
-    /// The place of a return address; `None` where it is in the runtime.
+    /// The place of a return address; `None` if it is in the runtime.
     fn place(&self, codeptr_ra: Address) -> Option<Place> {
         let Some(symbol) = self.symbol(codeptr_ra) else {
             return Some(Place { text: format!("{:#x}", codeptr_ra.0), source: Source::default() });
@@ -328,8 +329,7 @@ impl Names {
         })
     }
 
-    /// The place of a return address, as far as it is known: the text that follows `@` in names, and the place in the
-    /// source.
+    /// The place of a return address, as far as known: the text after `@` in names, and the source location.
     pub(crate) fn source(&self, codeptr_ra: Address) -> Option<(String, Source)> {
         let place = self.place(codeptr_ra).filter(|_| codeptr_ra != Address(0))?;
         Some((place.text, place.source))
@@ -339,19 +339,19 @@ impl Names {
         self.symbol(codeptr_ra).map_or_else(|| format!("{:#x}", codeptr_ra.0), |symbol| symbol.to_string())
     }
 
-    /// A number that changes when addresses may mean something else.
+    /// A number that changes whenever addresses may change their meaning.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The function at a return address in no module, which the program made while it ran.
+    /// The function at a return address outside of all modules, generated by the program at run time.
     pub(crate) fn function_made(&self, codeptr_ra: Address) -> Option<&str> {
         self.symbols.function_made(codeptr_ra)
     }
 
-    /// What is known of a return address; `None` where it is in no module.
+    /// The symbol of a return address; `None` if it is in no module.
     pub(crate) fn symbol(&self, codeptr_ra: Address) -> Option<Symbol<'_>> {
-        // A call that does not return may be the last of its module.
+        // A call that does not return may be the last instruction of its module.
         let call = codeptr_ra.0.wrapping_sub(1);
         let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&call);
         let module = self.modules.iter().rev().find(holds)?;
@@ -359,12 +359,12 @@ impl Names {
     }
 }
 
-/// Whether a construct whose code address is one of the runtime is a part of what is around it, at the same place. Others
-/// end a function by a call, and that function may be at any line inside.
+/// Whether a construct whose code address is in the runtime is a part of the construct around it, at the same place.
+/// Other constructs are the last call of a function, which may be at any line.
 fn is_part_of(construct: Construct, around: Construct) -> bool {
     match construct {
         Construct::Task | Construct::UntiedTask => around == Construct::Work(ompt::ompt_work_taskloop),
-        // LLVM begins the taskgroup that a taskloop has first, and passes its address.
+        // LLVM starts a taskloop's taskgroup first, and passes its address.
         Construct::Work(ompt::ompt_work_taskloop) => {
             around == Construct::SyncRegion(ompt::ompt_sync_region_taskgroup)
         }

@@ -1,34 +1,34 @@
-//! The things that the runtime of a trace reports, where numbers depend on it. The time of a thing that it does not report
-//! is not 0: it is not known.
+//! What the runtime of a trace reports, as far as results depend on it. If something is not reported, its time is not 0
+//! but unknown.
 
 use omptrace_runtimes::{RUNTIMES, Runtime, Vendor};
 use omptrace_trace_format::metadata::{Counting, Metadata, Registration};
 
 use crate::runtime_quirks::Dialect;
 
-/// Turns a row `name: callback callback;` into a field of [`Reports`]. It is true where one of the callbacks was asked for and
-/// granted; they have other names in each generation of the interface.
+/// Turns a row `name: callback callback;` into a field of [`Reports`]. It is true if one of the callbacks was requested
+/// and granted. Each generation of the interface has its own names for them.
 macro_rules! reports {
     ($($(#[$doc:meta])* $name:ident: $($callback:ident)*;)*) => {
-        /// The things that a runtime reports.
+        /// What a runtime reports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Reports {
             $($(#[$doc])* pub $name: bool,)*
-            /// Constructs that GCC's code executes without its runtime: static loops, masked regions, atomic updates,
+            /// GCC's code executes some constructs without its runtime: static loops, masked regions, atomic updates,
             /// reductions.
             pub inlined: bool,
-            /// Which barriers are explicit.
+            /// Whether barriers are explicit.
             pub barrier_kinds: bool,
-            /// When threads lose their processors; no report of the runtime's, but of counters.
+            /// When threads are preempted. Comes from counters, not from the runtime.
             pub preemptions: bool,
-            /// The least cost of a chunk of a dynamic loop; no report of the runtime's, but known of it.
+            /// The smallest cost of a chunk of a dynamic loop. Not reported, but known for each runtime.
             pub chunk_cost_ns: u64,
-            /// The most that the creation of a task costs; no report of the runtime's, but known of some.
+            /// Upper bound of the cost of creating a task. Not reported, but known for some runtimes.
             pub task_creation_ns: Option<u64>,
         }
 
         impl Reports {
-            /// The things that the registrations in `metadata` granted; all where it has none.
+            /// What the registrations in `metadata` granted; everything if there are none.
             fn granted_in(metadata: &Metadata) -> Reports {
                 let granted = |callback: &str| {
                     metadata.callbacks.is_empty() || metadata.callbacks.get(callback).is_some_and(is_granted)
@@ -56,9 +56,9 @@ macro_rules! reports {
 }
 
 reports! {
-    /// When members of a team begin and end.
+    /// When members of a team start and end.
     members: implicit_task implicit_task_begin;
-    /// When threads of no team wait for work.
+    /// When threads outside of teams wait for work.
     idle: idle idle_begin THR_BEGIN_IDLE;
     /// Barriers as regions.
     barriers: sync_region barrier_begin;
@@ -81,13 +81,13 @@ reports! {
 }
 
 impl Reports {
-    /// The things that the runtime that `metadata` describes reports.
+    /// What the runtime described in `metadata` reports.
     pub fn of(metadata: &Metadata) -> Reports {
         let granted = Reports::granted_in(metadata);
         let dialect = Dialect::of(metadata);
         let runtime = metadata.runtime.as_ref();
         Reports {
-            // LLVM 3.7 does not report switches, but where tasks begin and end.
+            // LLVM 3.7 reports the starts and ends of tasks instead of switches.
             tasks: granted.tasks || dialect.tasks_created_when_they_run,
             inlined: !dialect.inlined_by_gcc,
             barrier_kinds: !dialect.barriers_of_one_kind,
@@ -100,21 +100,21 @@ impl Reports {
     }
 }
 
-/// Whether the counters show when threads lose their processors.
+/// Whether the counters show preemptions.
 fn show_preemptions(counting: &Counting) -> bool {
     let has = |name: &&str| counting.counters.iter().any(|own| own == name);
     ["task-clock", "context-switches", "preemptions"].iter().all(has)
 }
 
-/// The cost of a chunk in the runtime of this version; in LLVM's where that is not known.
+/// The cost of a chunk in the runtime with this version string; LLVM's if unknown.
 fn chunk_cost_ns(version: &str) -> u64 {
     let known = Runtime::of_version(version);
     let llvm = || RUNTIMES.iter().find(|runtime| runtime.vendor == Vendor::Llvm);
     known.or_else(llvm).map_or(0, |runtime| runtime.chunk_cost_ns)
 }
 
-/// Whether threads that wait leave their processors to others at once, or nearly so, in a process with more threads than processors.
-/// GCC's runtime tests 1000 times at most. LLVM's and Intel's spin, and yield between, unless the user wants them to sleep.
+/// Whether waiting threads give up their CPUs at once, or nearly so, in a process with more threads than CPUs. GCC's
+/// runtime polls at most 1000 times. LLVM's and Intel's spin and yield in between, unless the user wants them to sleep.
 pub fn waits_are_short_where_oversubscribed(metadata: &Metadata) -> bool {
     let version = metadata.runtime.as_ref().map_or("", |runtime| &runtime.version);
     let set = |name: &str| metadata.environment.get(name).map(|value| value.trim().to_ascii_lowercase());
@@ -128,7 +128,8 @@ pub fn waits_are_short_where_oversubscribed(metadata: &Metadata) -> bool {
     }
 }
 
-/// Whether a registration promises events, at least some: `ompt_set_result_t` and what the Collector API answers, in words.
+/// Whether a registration promises at least some events: `ompt_set_result_t`, and the answers of the Collector API, as
+/// words.
 fn is_granted(registration: &Registration) -> bool {
     matches!(&registration.meaning[..], "always" | "sometimes" | "sometimes_paired" | "OK")
 }

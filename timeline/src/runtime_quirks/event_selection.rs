@@ -1,4 +1,5 @@
-//! The user's choice of events to record: where two callbacks report the ends of one thing, it shows if both were wanted.
+//! The user's choice of events to record. If two callbacks report the two ends of something, it is shown only if both
+//! were selected.
 
 use omptrace_trace_format::metadata::Metadata;
 
@@ -8,19 +9,20 @@ const EVENTS: &str = "OMPTRACE_EVENTS";
 /// Turns a row `name: callback callback => "what is not shown without one of them";` into a field of [`Selection`].
 macro_rules! selection {
     ($($(#[$doc:meta])* $name:ident: $($callback:ident)* => $what:literal;)*) => {
-        /// The things that can be shown, as far as the selection goes.
+        /// What can be shown with this selection.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) struct Selection { $($(#[$doc])* pub(crate) $name: bool,)* }
 
         impl Selection {
-            /// The choice of the settings in `metadata`; all where there are none.
+            /// The selection in the settings of `metadata`; everything if there are no settings.
             pub(crate) fn of(metadata: &Metadata) -> Selection {
                 let is_chosen = |callback: &str| is_chosen(metadata, callback);
                 Selection { $($name: [$(stringify!($callback)),*].into_iter().all(is_chosen),)* }
             }
         }
 
-        /// The callbacks that report the ends of one thing, and what is not shown where only some are there.
+        /// The callbacks that report the two ends of something, and what is not shown if only some of them are
+        /// selected.
         const ROWS: &[(&[&str], &str)] = &[$((&[$(stringify!($callback)),*], $what)),*];
     };
 }
@@ -30,7 +32,7 @@ fn is_chosen(metadata: &Metadata, callback: &str) -> bool {
     events.is_none_or(|events| events.split(',').any(|event| event == callback))
 }
 
-/// Words about each thing of which the settings in `metadata` chose one end and not the other.
+/// A text for each pair of which the settings in `metadata` select only one end.
 pub fn halves(metadata: &Metadata) -> Vec<String> {
     let half = |&(callbacks, what): &(&[&str], &str)| {
         let is_chosen = |callback: &&str| is_chosen(metadata, callback);
@@ -42,11 +44,11 @@ pub fn halves(metadata: &Metadata) -> Vec<String> {
 }
 
 selection! {
-    /// Parallel regions and the teams that they have.
+    /// Parallel regions and their teams.
     regions: parallel_begin parallel_end => "parallel regions";
-    /// How tasks that run came to be.
+    /// The creations of executed tasks.
     tasks: task_create task_schedule => "the creations of executed tasks";
-    /// Implicit and initial tasks; where they are not, an unknown task is one of them.
+    /// Implicit and initial tasks; if these are not reported, an unknown task is one of them.
     implicit_tasks: implicit_task => "implicit tasks";
     /// Waits for mutexes.
     mutex_waits: mutex_acquire mutex_acquired => "waits for mutexes";

@@ -1,36 +1,36 @@
-//! The ids of tasks and regions that were given out so far. They distinguish a task that has ended from one whose
-//! creation is missing.
+//! The ids of tasks and regions issued so far. They tell an ended task from one whose creation is missing.
 
 use omptrace_symbols::fast_map::FastMap;
 
-/// The tracer's ids hold the number of the stream above these bits, and below a number that counts up.
+/// The tracer's ids contain the stream's number above these bits, and a consecutive number below.
 const NUMBER_BITS: u32 = 40;
 
-/// Stops a trace whose ids have a gap behind each. Ids behind that many gaps count as never given.
+/// Limits the memory for a trace with gaps between all ids. Ids after this many gaps count as never issued.
 const MAX_RANGES: usize = 1 << 16;
 
 /// Streams below this number are found without hashing.
 const MAX_DIRECT: u64 = 1 << 10;
 
-/// Ids that were given out. Each stream counts its ids up, so a range per stream holds them all; a lost event leaves a gap.
+/// The issued ids. Each stream issues consecutive ids, so usually one range per stream is enough; a lost event leaves a
+/// gap.
 #[derive(Default)]
 pub(crate) struct GivenIds {
     /// By stream below [`MAX_DIRECT`].
     direct: Vec<Ranges>,
     /// By stream.
     others: FastMap<u64, Ranges>,
-    /// The number of ranges in all.
+    /// Total number of ranges.
     ranges: usize,
 }
 
-/// Ranges in ascending order, each with its first and last id.
+/// Ranges in ascending order, each as its first and last id.
 type Ranges = Vec<(u64, u64)>;
 
 impl GivenIds {
-    /// Those of these ranges, which [`GivenIds::ranges`] gave.
+    /// The ids in these ranges, as returned by [`GivenIds::ranges`].
     pub(crate) fn of(ranges: &[(u64, u64)]) -> GivenIds {
         let mut given = GivenIds::default();
-        // Others make no sense: the greatest id means none.
+        // Other ranges are invalid: the greatest id means none.
         let is_range = |(first, last): &&(u64, u64)| {
             first <= last && first >> NUMBER_BITS == last >> NUMBER_BITS && *last < u64::MAX
         };
@@ -59,7 +59,7 @@ impl GivenIds {
         self.ranges
     }
 
-    /// The id is given to something new.
+    /// Adds an issued id.
     #[inline]
     pub(crate) fn insert(&mut self, id: u64) {
         let stream = id >> NUMBER_BITS;
@@ -91,7 +91,7 @@ impl GivenIds {
         }
     }
 
-    /// Whether the id was given out.
+    /// Whether the id was issued.
     pub(crate) fn contains(&self, id: u64) -> bool {
         let stream = id >> NUMBER_BITS;
         let direct = self.direct.get(stream as usize);

@@ -1,4 +1,4 @@
-//! How runtimes differ from the specification: one row per quirk, chosen by what the trace says of its runtime.
+//! The deviations of runtimes from the specification: one row per quirk, selected by the trace's metadata.
 
 pub(crate) mod capabilities;
 pub(crate) mod event_selection;
@@ -14,17 +14,17 @@ use omptrace_trace_format::metadata::{Metadata, Registration};
 /// Turns a row `name "words" |metadata| condition` into a field of [`Dialect`] and an entry of [`Dialect::quirks`].
 macro_rules! quirks {
     ($($(#[$doc:meta])* $name:ident $text:literal |$metadata:ident| $applies:expr;)*) => {
-        /// The quirks of the runtime that a trace comes from.
+        /// The quirks of a trace's runtime.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Dialect { $($(#[$doc])* pub $name: bool,)* }
 
         impl Dialect {
-            /// The quirks of the runtime that `metadata` names.
+            /// The quirks of the runtime that `metadata` describes.
             pub fn of(metadata: &Metadata) -> Dialect {
                 Dialect { $($name: { let $metadata = metadata; $applies },)* }
             }
 
-            /// The quirks that apply, in words.
+            /// The descriptions of the quirks that apply.
             pub fn quirks(&self) -> Vec<&'static str> {
                 [$((self.$name, $text)),*].into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text).collect()
             }
@@ -33,53 +33,56 @@ macro_rules! quirks {
 }
 
 quirks! {
-    /// GCC's code on LLVM's or Intel's runtime. The next worksharing region or barrier of the task shows that it ended.
+    /// GCC's code on LLVM's or Intel's runtime. The end of the region follows from the next worksharing region or
+    /// barrier of the task.
     single_without_end
         "the thread that executes a `single` region may not report the region's end (code built by GCC)"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
-    /// LLVM up to 8.0, Intel 2018 to 2020, none of which gives its version; the last reports it in both ways.
+    /// LLVM up to 8.0 and Intel 2018 to 2020, none of which reports its version; the last one reports initial tasks in
+    /// both ways.
     initial_task_created
         "the initial task may be reported by task_create"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
-    /// Intel 2022 and 2023 grant the EMI form and deliver only the old one, with an endpoint in front.
+    /// Intel 2022 and 2023 grant the EMI callback, but deliver only the old one, with an additional endpoint in front
+    /// of its arguments.
     shifted_target_data_op
         "target_data_op has an endpoint argument before its other arguments"
         |metadata| vendor(metadata) == Some(Vendor::Intel) && is_granted(metadata, "target_data_op_emi");
-    /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and LLVM's development before them.
+    /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and the preceding development versions of LLVM.
     numbers_of_drafts
         "the numbers for kinds of synchronization, mutexes and dependences and for the task status are those of TR4 and TR6, drafts of OpenMP 5.0"
         |metadata| ["TR4", "TR6"].contains(&generation(metadata)) && !is_tr7(metadata);
-    /// LLVM's development from September to December 2018.
+    /// Development versions of LLVM from September to December 2018.
     numbers_of_tr7
         "the numbers for kinds of mutexes and for the task status are those of TR7, a draft of OpenMP 5.0"
         |metadata| is_tr7(metadata);
-    /// LLVM's development in the spring of 2017, which refuses `flush` and `idle` under TR4's numbers.
+    /// Development versions of LLVM from spring 2017, which refuse `flush` and `idle` under TR4's numbers.
     tasks_typed_by_number
         "types of tasks are numbers from 1 to 4, not flags"
         |metadata| has_types_of_early_tr4(metadata);
-    /// LLVM 3.9 to 5.0: not in the report.
+    /// LLVM 3.9 to 5.0; not in TR4.
     dependences_of_drafts
         "the numbers for types of dependences are those of TR4"
         |metadata| is_tr2(metadata);
-    /// LLVM up to 9, Intel 2018.0.3 and 2019. Where a runtime of that version reports the begins, nothing is changed by this.
+    /// LLVM up to 9, Intel 2018.0.3 and 2019. If such a runtime does report the starts, this quirk has no effect.
     league_tasks_without_begin
         "the implicit tasks of a teams construct may be reported only when they end"
         |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);
-    /// LLVM from 10 on, and Intel's after 2019; of older ones, what a league's members are is not known.
+    /// LLVM from 10 on, and Intel after 2019; for older ones, the members of a league are unknown.
     region_in_league
         "a parallel region of one thread, without a code address, is reported for each team of a league"
         |metadata| is_libomp(metadata) && !is_draft(metadata) && !is_tr2(metadata) && version(metadata) != LLVM_BEFORE_11;
-    /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled. And, once in some thousand times, an untied task
-    /// whose last parts two threads run at the same time. Each reports that it leaves the task.
+    /// Intel 2018.0.3 and 2019, for tasks of a cancelled taskgroup. Also, once in some thousand times, for an untied
+    /// task whose last parts two threads run at the same time: each thread reports that it leaves the task.
     task_ends_unreported
         "the ends of tasks that are cancelled before they run, and of some untied tasks, are not reported"
         |metadata| is_draft(metadata);
-    /// By the document, the thread is in the region around when JOIN comes. In OpenUH it still is in the one that ends, whose
-    /// id nested regions have, too.
+    /// According to the document, the thread is in the surrounding region when JOIN arrives. In OpenUH, it is still in
+    /// the region that ends, and nested regions have the same id.
     joins_without_region
         "the event for the end of a parallel region does not identify the region; it is taken to be the innermost region that the thread encountered and that has not ended"
         |metadata| generation(metadata) == COLLECTOR_API;
-    /// They are not those of OMPT. Those of TAU's wrapper, 12 to 16, are of the runtime's work for tasks.
+    /// Not OMPT's states. TAU's wrapper uses 12 to 16 for the runtime's task management.
     states_of_collector
         "the numbers for thread states are those of the Collector API"
         |metadata| generation(metadata) == COLLECTOR_API;
@@ -87,11 +90,11 @@ quirks! {
     states_of_tr2
         "the numbers for thread states are those of TR2"
         |metadata| is_tr2(metadata) || has_types_of_early_tr4(metadata);
-    /// The report wants a wait only where a thread waits, and LLVM 3.7 reports neither waits nor acquisitions of locks.
+    /// TR2 specifies a wait event only if a thread waits. LLVM 3.7 reports neither waits for nor acquisitions of locks.
     mutexes_without_wait
         "acquisitions and releases of mutexes may be reported without the preceding events"
         |metadata| is_tr2(metadata);
-    /// The switch to the next task comes first.
+    /// The switch to the next task is reported first.
     tasks_end_when_left
         "the end of a task is reported after the thread has switched to the next task"
         |metadata| is_tr2(metadata);
@@ -100,7 +103,7 @@ quirks! {
     tasks_beneath_unannounced
         "threads switch to or from tasks whose creation was not reported: initial tasks, and task 0 (no task) at the end of regions"
         |metadata| is_tr2(metadata);
-    /// LLVM 3.7 to 5.0. An untied task is created once more each time that it goes on.
+    /// LLVM 3.7 to 5.0. An untied task is created again each time it resumes.
     tasks_created_when_they_run
         "the creation of a task is reported when it starts to run, on the thread that runs it"
         |metadata| is_tr2(metadata) && version(metadata) == LLVM_BEFORE_11;
@@ -108,23 +111,23 @@ quirks! {
     tasks_without_switch
         "the runtime does not report when threads switch tasks"
         |metadata| is_tr2(metadata) && is_refused(metadata, "task_switch");
-    /// LLVM 3.7 to 5.0: the end comes with the barrier of the single region.
+    /// LLVM 3.7 to 5.0: the end is reported with the barrier of the single region.
     single_others_without_end
         "threads that do not execute a `single` region may not report the region's end (nowait)"
         |metadata| is_tr2(metadata);
-    /// GCC's code calls libgomp for none of these.
+    /// GCC's code executes these without calling libgomp.
     inlined_by_gcc
         "loops with a static schedule, masked regions, atomic updates and reductions are not reported, because GCC inlines them"
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
-    /// GCC calls `GOMP_barrier` for both. What is known to be implicit has its own kind.
+    /// GCC calls `GOMP_barrier` for both kinds. Barriers that are known to be implicit have a kind of their own.
     barriers_of_one_kind
         "barriers that seem explicit may be implicit barriers of loops, because GCC calls the same function for both"
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
-    /// Both let tools ask for ids that the runtime counts.
+    /// In both, tools ask the runtime for ids, which it numbers consecutively.
     ids_of_runtime
         "ids are the runtime's own; regions and tasks are numbered separately"
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
-    /// Its events have no place for it.
+    /// The event has no argument for it.
     members_without_index
         "the runtime does not report thread numbers within teams; only the thread that encountered the region is known to have number 0"
         |metadata| is_tr2(metadata);
@@ -133,10 +136,10 @@ quirks! {
 /// The profiling interface of 2007.
 const COLLECTOR_API: &str = "Collector API";
 
-/// From 11 on it names LLVM; Intel's own runtimes have other dates.
+/// From LLVM 11 on, the string names LLVM; Intel's own runtimes contain other dates.
 const LLVM_BEFORE_11: &str = "Intel(R) OMP version: 5.0.20140926";
 
-/// A generation between TR2 and OpenMP 5.0.
+/// Whether the generation lies between TR2 and OpenMP 5.0.
 fn is_draft(metadata: &Metadata) -> bool {
     ["TR4", "TR6", "TR7"].contains(&generation(metadata))
 }
@@ -145,8 +148,8 @@ fn is_tr2(metadata: &Metadata) -> bool {
     generation(metadata) == "TR2"
 }
 
-/// Tracers up to 0.1.0 took TR7 for TR6. TR7 has another callback under the number of TR6's `idle`, which LLVM never
-/// delivers; TR6's runtimes deliver theirs, or have no such number.
+/// Tracers up to 0.1.0 mistook TR7 for TR6. In TR7, the number of TR6's `idle` belongs to another callback, which LLVM
+/// never delivers; TR6's runtimes deliver `idle`, or do not have this number.
 fn is_tr7(metadata: &Metadata) -> bool {
     let never = tr6::ompt_set_never.0;
     let is_taken_for_tr6 =
@@ -154,7 +157,7 @@ fn is_tr7(metadata: &Metadata) -> bool {
     is_taken_for_tr6 || generation(metadata) == "TR7"
 }
 
-/// Runtimes of TR4 whose `idle` has not the draft's number: they refuse that.
+/// Whether a TR4 runtime's `idle` has another number than in the draft, so that the runtime refused the draft's number.
 fn has_types_of_early_tr4(metadata: &Metadata) -> bool {
     let is_early = |idle: &Registration| {
         idle.result == tr6::ompt_set_error.0 || idle.number == tr4::ompt_callback_idle_of_early_2017.0
@@ -174,7 +177,7 @@ fn vendor(metadata: &Metadata) -> Option<Vendor> {
     Runtime::of_version(version(metadata)).map(|runtime| runtime.vendor)
 }
 
-/// LLVM's runtime or one that derives from it; also where the trace does not say.
+/// Whether the runtime is LLVM's or derived from it; also if the trace does not say.
 fn is_libomp(metadata: &Metadata) -> bool {
     version(metadata).is_empty() || matches!(vendor(metadata), Some(Vendor::Llvm | Vendor::Intel))
 }
@@ -183,21 +186,21 @@ fn is_granted(metadata: &Metadata, callback: &str) -> bool {
     result(metadata, callback) == Some(ompt::ompt_set_always.0)
 }
 
-/// Whether a runtime of TR2 says that it does not report the event.
+/// Whether a TR2 runtime answered that it does not report the event.
 fn is_refused(metadata: &Metadata, event: &str) -> bool {
     let some = tr2::ompt_set_result_event_may_occur_callback_some.0;
     result(metadata, event).is_some_and(|result| result < some)
 }
 
-/// The runtime's answer to the registration.
+/// The runtime's answer to the registration of `callback`.
 fn result(metadata: &Metadata, callback: &str) -> Option<u32> {
     let registration = metadata.callbacks.get(callback)?;
     Some(registration.result)
 }
 
-/// A data operation of the old form, its arguments where the specification has them.
+/// A data operation in the old form, with arguments as in the specification.
 pub(crate) struct DataOp {
-    /// Only where the runtime reports it.
+    /// Only if the runtime reports it.
     pub(crate) endpoint: Option<ompt::ompt_scope_endpoint_t>,
     pub(crate) host_op_id: u64,
     pub(crate) optype: ompt::ompt_target_data_op_t,
@@ -210,7 +213,7 @@ pub(crate) struct DataOp {
 }
 
 impl Dialect {
-    /// The arguments of `event`, each taken from the register that holds it in this dialect.
+    /// The arguments of `event`, each read from the register that contains it in this dialect.
     pub(crate) fn data_op(&self, event: &TargetDataOp) -> DataOp {
         let may_be_endpoint = (1..=3).contains(&event.target_id.0);
         if self.shifted_target_data_op && may_be_endpoint {
@@ -241,8 +244,8 @@ impl Dialect {
     }
 }
 
-/// Turns rows `enum_of_the_generation => enum_of_today { its => today's, ... }` into functions from one to the other. A number
-/// that the generation does not have gets a bit that no number of today has.
+/// Turns rows `enum_of_the_generation => enum_of_today { its => today's, ... }` into conversion functions. A number
+/// that the generation does not define is converted to a number with a bit that no current number has.
 macro_rules! numbers {
     ($($name:ident: $module:ident::$draft:ident => $today:ident { $($from:ident => $to:ident,)* })*) => { $(
         fn $name(argument: &mut ompt::$today) {
@@ -338,7 +341,7 @@ numbers! {
 }
 
 impl Dialect {
-    /// Whether arguments of some events have other numbers than the specification gives them today.
+    /// Whether the enumerators in some events differ from the current specification.
     pub(crate) fn has_other_numbers(&self) -> bool {
         self.numbers_of_drafts
             || self.numbers_of_tr7
@@ -349,7 +352,7 @@ impl Dialect {
             || self.barriers_of_one_kind
     }
 
-    /// Gives the arguments of `event` the numbers that the specification has today.
+    /// Converts the enumerators in `event` to those of the current specification.
     pub(crate) fn translate(&self, event: &mut Event<'_>) {
         if self.numbers_of_drafts {
             mutexes_and_tasks(event, mutex, task_status);
@@ -431,7 +434,7 @@ mod tests {
 
     use super::*;
 
-    /// A trace of a runtime of that generation, which gave these answers to registrations.
+    /// The metadata of a runtime with this generation and these answers to registrations.
     fn metadata(dialect: &str, answers: &[(&str, u32)]) -> Metadata {
         let mut metadata = Metadata::default();
         metadata.runtime.get_or_insert_default().dialect = dialect.into();
@@ -527,7 +530,7 @@ mod tests {
         }
     }
 
-    /// LLVM's development of December 2018 never delivers what TR6 calls idle; Intel 2019.0 has no such number.
+    /// LLVM's development version of December 2018 never delivers TR6's `idle`; Intel 2019.0 does not have this number.
     #[test]
     fn tr7_is_distinguished_from_tr6_by_the_answer_to_idle() {
         let never = metadata("TR6", &[("idle", 1)]);

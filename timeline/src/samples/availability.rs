@@ -1,21 +1,21 @@
-//! Whether a trace has samples, and how many.
+//! Whether a trace contains samples, and how many.
 
 use omptrace_trace_format::{Event, Reader};
 
-/// How many samples a process has, and how many were lost.
+/// The numbers of samples and of lost samples of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleSums {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// The processor time that they represent.
+    /// The CPU time that they represent.
     pub weight_ns: u64,
-    /// Samples that the tracer lost.
+    /// Number of samples that the tracer lost.
     pub lost: u64,
-    /// The processor time that these represented.
+    /// The CPU time that the lost samples represented.
     pub lost_ns: u64,
 }
 
-/// Why a trace has no samples; `None` where it has some.
+/// Why a trace contains no samples; `None` if it contains some.
 pub fn why_no_samples(reader: &Reader) -> Option<String> {
     let has_samples = |stream| {
         let first = reader.events(stream).next();

@@ -1,4 +1,4 @@
-//! The power that the machine took while a process ran, by what `omptrace record` has read: counters beside those of threads.
+//! The power of the machine while a process ran, as counters, from the readings of `omptrace record`.
 
 use omptrace_trace_format::metadata::Record;
 
@@ -6,7 +6,7 @@ use crate::interpret::item_emitter::Stage;
 use crate::model::Ns;
 use crate::model::session_clock::SessionClock;
 
-/// Shows the power of each zone, from each reading to the next.
+/// Emits the power of each zone between consecutive readings.
 pub(crate) fn show(stage: &mut Stage<'_>, record: Option<&Record>, clock: SessionClock<'_>) {
     let zero = clock.map.start_raw_ns();
     if !stage.wants_counts || zero == 0 {

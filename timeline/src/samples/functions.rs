@@ -11,7 +11,7 @@ use crate::model::{Function, FunctionId, FunctionKind, Item, Sink};
 pub(crate) struct Functions {
     by_name: HashMap<Key, FunctionId>,
     all: Vec<Function>,
-    /// By a function, its outlined part.
+    /// By function: its outlined part.
     outlined: FastMap<u32, FunctionId>,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Functions {
 type Key = (String, String, Option<String>, FunctionKind);
 
 impl Functions {
-    /// The function of these properties.
+    /// The function with these properties.
     pub(crate) fn intern(&mut self, sink: &mut dyn Sink, key: Key) -> FunctionId {
         if let Some(known) = self.by_name.get(&key) {
             return *known;
@@ -33,8 +33,8 @@ impl Functions {
         id
     }
 
-    /// The part of `function` that the runtime calls, if the same function called the runtime: such a part has the
-    /// function's name. Any other function is what it is.
+    /// The outlined part of `function`, if `caller`, which called the runtime, is the same function; otherwise,
+    /// `function` itself.
     pub(crate) fn outlined(
         &mut self,
         sink: &mut dyn Sink,

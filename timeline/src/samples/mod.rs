@@ -1,4 +1,4 @@
-//! What is measured beside events: samples of functions, hardware counters, energy.
+//! Measurements other than events: samples of functions, hardware counters, energy.
 
 pub(crate) mod availability;
 pub(crate) mod energy;

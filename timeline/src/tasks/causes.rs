@@ -1,7 +1,7 @@
-//! The events that end waits: the last member that arrives at a barrier, the last child that a taskwait waits for.
+//! The causes that end waits: the last arrival at a barrier, the end of the last child at a taskwait.
 //!
-//! Memory: two barriers of each team that exists, since no member enters the next but one before all have left. And one
-//! point for each task that exists and whose child has ended. Nothing is kept where the sink does not want causes.
+//! Memory: two barriers per existing team, because no member enters the next barrier but one before all have left; and
+//! one point per existing task that has a completed child. Nothing is kept unless the sink wants causes.
 
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
@@ -9,17 +9,17 @@ use omptrace_symbols::fast_map::FastMap;
 use crate::model::{Awaited, LinkKind, Ns, Point, Reports, TaskId, TeamId};
 use crate::names::construct::Construct;
 
-/// The events that may end the waits of a process.
+/// The potential causes in a process.
 #[derive(Default)]
 pub(crate) struct Causes {
     reports: Reports,
-    /// The barriers of teams, by whether their number is odd.
+    /// The barriers of teams, indexed by the parity of their number.
     barriers: FastMap<TeamId, [Option<Arrival>; 2]>,
-    /// Where and when the newest child ended, by its parent.
+    /// By parent task: the end of its latest completed child.
     children: FastMap<TaskId, Point>,
 }
 
-/// The newest arrival at a barrier.
+/// The latest arrival at a barrier.
 #[derive(Clone, Copy)]
 struct Arrival {
     number: u32,
@@ -27,12 +27,12 @@ struct Arrival {
 }
 
 impl Causes {
-    /// The causes of a process whose runtime reports this.
+    /// The causes in a process whose runtime reports this.
     pub(crate) fn new(reports: Reports) -> Causes {
         Causes { reports, ..Causes::default() }
     }
 
-    /// A thread begins to wait.
+    /// A thread starts to wait.
     pub(crate) fn waits(&mut self, at: Point, awaited: Awaited) {
         let Awaited::Barrier { team, number } = awaited else {
             return;
@@ -45,7 +45,7 @@ impl Causes {
         }
     }
 
-    /// The cause that ended a wait that began at `begin` in a region of `construct`.
+    /// The cause that ended a wait in a region of `construct` that started at `begin`.
     pub(crate) fn of_end(
         &self,
         construct: Construct,
@@ -65,7 +65,7 @@ impl Causes {
         }
     }
 
-    /// Whether the region is the wait. Where runtimes do not report waits, the region around them is.
+    /// Whether the region counts as the wait. If the runtime does not report waits, the region around them does.
     fn is_wait(&self, construct: Construct) -> bool {
         match construct {
             Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => !self.reports.taskwait_waits,

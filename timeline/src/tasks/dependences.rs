@@ -1,12 +1,12 @@
-//! Which tasks wait for which, from their `depend` clauses (OpenMP 5.2, 15.9.5).
+//! Derives from `depend` clauses which tasks wait for which (OpenMP 5.2, 15.9.5).
 //!
-//! Runtimes report an edge (`ompt_callback_task_dependence`) only where the predecessor has not ended yet, which is a
-//! matter of luck. Their lists of dependences have it all: siblings that name a variable come in *generations*. Those of
-//! one generation run in any order: readers, or a set of `mutexinoutset` or `inoutset`. Each of a generation waits for
-//! all of the one before.
+//! Runtimes report an edge (`ompt_callback_task_dependence`) only if the predecessor has not ended yet, which depends
+//! on timing. The lists of dependences are complete: sibling tasks that name the same variable form *generations*. The
+//! tasks of a generation run in any order: readers, or a set of `mutexinoutset` or `inoutset` tasks. Each of them waits
+//! for all tasks of the previous generation.
 //!
-//! Memory: tasks that have ended are kept while their parent lives, for a later sibling may follow them. Where there are
-//! very many, those are forgotten that no task can have waited for.
+//! Memory: ended tasks are kept as long as their parent exists, because a later sibling may depend on them. If there
+//! are very many, those are forgotten for which no task can have waited.
 
 use std::ops::{Index, IndexMut};
 
@@ -16,7 +16,8 @@ use omptrace_trace_format::field::Dependence;
 
 use crate::model::{Anchor, Point};
 
-/// From here on, each time that a generation or the number of variables has doubled, ended tasks are forgotten.
+/// Ended tasks are forgotten each time a generation or the number of variables reaches a power of two, from this size
+/// on.
 const MANY: usize = 1024;
 
 /// The tasks with dependences, by their parents.
@@ -26,7 +27,7 @@ pub(crate) struct Dependences {
     parents: FastMap<u64, Siblings>,
 }
 
-/// The number of a node, for who holds it.
+/// The number of a node. Its owner holds the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(u32);
 
@@ -35,29 +36,29 @@ pub(crate) struct NodeId(u32);
 struct Node {
     task: u64,
     end: Option<(Point, Anchor)>,
-    /// The newest task that is known to depend on it.
+    /// The latest task that is known to depend on this one.
     successor: u64,
-    /// How many hold it: its task while that is alive, and each generation that has it.
+    /// Number of holders: its task while that exists, and each generation that contains it.
     holders: u32,
 }
 
 impl Node {
-    /// Notes that `successor` depends on this task; false where that is known. A task's dependences come one after the
-    /// other, so the newest is enough.
+    /// Notes that `successor` depends on this task; false if that is already known. The dependences of a task are added
+    /// consecutively, so it is enough to keep the latest successor.
     fn precedes(&mut self, successor: u64) -> bool {
         std::mem::replace(&mut self.successor, successor) != successor && self.task != successor
     }
 }
 
-/// A task that another depends on.
+/// A task on which another depends.
 #[derive(Clone, Copy)]
 pub(crate) struct Predecessor {
     pub(crate) task: u64,
-    /// Where it ended, if it has.
+    /// The point of its end, if it has ended.
     pub(crate) end: Option<(Point, Anchor)>,
 }
 
-/// The nodes that are held. The places of others are used again.
+/// The nodes. Indexes of nodes without holders are reused.
 #[derive(Default)]
 struct Nodes {
     all: Vec<Node>,
@@ -79,7 +80,7 @@ impl IndexMut<NodeId> for Nodes {
 }
 
 impl Nodes {
-    /// A node of `task`, which its caller holds.
+    /// A new node for `task`, held by the caller.
     fn add(&mut self, task: u64) -> NodeId {
         let node = Node { task, end: None, successor: task, holders: 1 };
         match self.free.pop() {
@@ -115,29 +116,29 @@ impl Nodes {
 #[derive(Default)]
 struct Siblings {
     variables: FastMap<u64, Variable>,
-    /// The last task that depends on all memory.
+    /// The latest task that depends on all memory.
     all_memory: Option<NodeId>,
 }
 
 struct Variable {
     kind: ompt::ompt_dependence_type_t,
     generation: Vec<NodeId>,
-    /// The generation before.
+    /// The previous generation.
     previous: Vec<NodeId>,
 }
 
 impl Dependences {
-    /// Whether no task that is alive has children with dependences.
+    /// Whether no existing task has children with dependences.
     pub(crate) fn are_none(&self) -> bool {
         self.parents.is_empty()
     }
 
-    /// A node for `task`, which its caller is to [release](Dependences::release).
+    /// A new node for `task`, which the caller must [release](Dependences::release).
     pub(crate) fn new_node(&mut self, task: u64) -> NodeId {
         self.nodes.add(task)
     }
 
-    /// The task of this node ended there, where an `end` is given, and does not hold it any more.
+    /// The task of this node no longer holds it. `end`: the point of the task's end, if known.
     pub(crate) fn release(&mut self, node: NodeId, end: Option<(Point, Anchor)>) {
         if end.is_some() {
             self.nodes[node].end = end;
@@ -145,13 +146,13 @@ impl Dependences {
         self.nodes.release(node);
     }
 
-    /// Notes that `successor` depends on the task of this node; false where that is known.
+    /// Notes that `successor` depends on the task of this node; false if that is already known.
     pub(crate) fn precedes(&mut self, node: NodeId, successor: u64) -> bool {
         self.nodes[node].precedes(successor)
     }
 
-    /// A child of `parent` with these dependences was created: gives the tasks that it depends on. It `stays` unless it
-    /// is a taskwait, which no sibling can overtake.
+    /// A child of `parent` was created with these dependences. Returns the tasks on which it depends. `stays` is false
+    /// for a taskwait, which no later sibling can overtake.
     pub(crate) fn add(
         &mut self,
         parent: u64,
@@ -181,7 +182,7 @@ impl Dependences {
         predecessors
     }
 
-    /// `parent` has ended: it has no more children.
+    /// `parent` has ended, so it gets no more children.
     #[inline]
     pub(crate) fn forget_children(&mut self, parent: u64) {
         if !self.parents.is_empty()
@@ -193,7 +194,7 @@ impl Dependences {
 }
 
 impl Siblings {
-    /// Gives the predecessors, which the caller holds.
+    /// Returns the predecessors, held by the caller.
     fn one(
         &mut self,
         nodes: &mut Nodes,
@@ -271,7 +272,7 @@ impl Variable {
         before.iter().map(|id| nodes.hold(*id)).collect()
     }
 
-    /// Forgets the ended tasks of the generation but for the last to end.
+    /// Forgets the ended tasks of the generation, except for the one that ended last.
     fn forget_ended(&mut self, nodes: &mut Nodes) {
         let end = |nodes: &Nodes, id: NodeId| nodes[id].end.map(|(end, _)| end.time);
         let ends = self.generation.iter().filter_map(|id| end(nodes, *id));
@@ -297,7 +298,7 @@ fn is_many(number: usize) -> bool {
 }
 
 enum Kind {
-    /// `out` counts as `inout`, as for most runtimes.
+    /// `out` is treated as `inout`, as most runtimes do.
     Variable(ompt::ompt_dependence_type_t),
     AllMemory,
 }
@@ -329,7 +330,7 @@ mod tests {
     const MUTEX: ompt::ompt_dependence_type_t = ompt::ompt_dependence_type_mutexinoutset;
     const ALL: ompt::ompt_dependence_type_t = ompt::ompt_dependence_type_out_all_memory;
 
-    /// The predecessors of tasks 1, 2, ... that have these dependences.
+    /// The predecessors of tasks 1, 2, ... with these dependences.
     fn edges(tasks: &[&[(ompt::ompt_dependence_type_t, u64)]]) -> Vec<Vec<u64>> {
         let mut dependences = Dependences::default();
         let mut add = |(clauses, task): (&&[(ompt::ompt_dependence_type_t, u64)], u64)| {

@@ -1,7 +1,7 @@
-//! The holders of locks, critical, atomic and ordered regions; the holds of locks on one track per lock.
+//! The holders of locks, critical, atomic and ordered regions, and a track per lock that shows its holds.
 //!
-//! Locks are not block-structured: set A, set B, unset A is legal, and a lock is kept beyond the region in which it was
-//! set. So holds of locks are no slices of a thread.
+//! Locks are not block-structured: set A, set B, unset A is legal, and a lock may be held beyond the region in which it
+//! was set. So holds of locks cannot be slices of a thread.
 
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::RecentMap;
@@ -16,37 +16,37 @@ use crate::model::{
 pub(crate) struct Locks {
     /// In the order of their first use.
     locks: Vec<Lock>,
-    /// The place of each among them.
+    /// The index of each mutex in `locks`, by `wait_id`.
     places: RecentMap<u64, u32>,
 }
 
 #[derive(Default)]
 struct Lock {
     wait_id: u64,
-    /// Its track, once a hold has ended; only a lock has one.
+    /// The track, once a hold has ended; only locks have one.
     track: Option<LocationId>,
     hold: Option<Hold>,
-    /// How often it was acquired.
+    /// Number of acquisitions.
     acquisitions: u32,
-    /// The end of the hold before.
+    /// The end of the previous hold.
     released: Option<Release>,
-    /// Threads whose hold was ended by the next acquisition, until their own release comes, each with the order of its
-    /// acquisition.
+    /// Threads whose hold was ended by the next acquisition, and whose own release is still to come, with the number of
+    /// their acquisition.
     displaced: Vec<(usize, u32)>,
 }
 
 #[derive(Clone, Copy)]
 struct Hold {
-    /// The holder's place in the list of threads.
+    /// The index of the holder's thread.
     holder: usize,
-    /// The number of its acquisition.
+    /// The number of the acquisition.
     order: u32,
     since: Point,
-    /// The number of the event that reported it.
+    /// The number of the event that reported the acquisition.
     event: u64,
-    /// The region that it was in.
+    /// The region in which the mutex was acquired.
     region: Option<RegionId>,
-    /// It shows on the lock's track.
+    /// The hold is shown on the lock's track.
     has_track: bool,
 }
 
@@ -54,11 +54,11 @@ struct Hold {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) wait_id: u64,
-    /// The holder's place in the list of threads.
+    /// The index of the holder's thread.
     pub(crate) holder: usize,
     pub(crate) since: Ns,
     pub(crate) has_track: bool,
-    /// The region that it was acquired in.
+    /// The region in which the mutex was acquired.
     pub(crate) region: Option<RegionId>,
     /// The number of the event that reported its acquisition.
     pub(crate) event: u64,
@@ -71,36 +71,36 @@ struct Release {
     anchor: Anchor,
 }
 
-/// A thread gets a mutex.
+/// A thread acquires a mutex.
 #[derive(Clone, Copy)]
 pub(crate) struct Acquisition {
     pub(crate) wait_id: u64,
     pub(crate) kind: ompt::ompt_mutex_t,
-    /// The thread's place in the list of threads.
+    /// The index of the thread.
     pub(crate) holder: usize,
     pub(crate) at: Point,
-    /// Since when it waited.
+    /// The start of its wait.
     pub(crate) waited_since: Ns,
-    /// The region that it is in, but for the wait.
+    /// The thread's innermost region, except for the wait.
     pub(crate) region: Option<RegionId>,
-    /// Holds show on the lock's track.
+    /// Holds are shown on the lock's track.
     pub(crate) has_track: bool,
 }
 
 impl Locks {
-    /// The thread that holds the mutex now, the order of that acquisition, and the number of its event.
+    /// The current holder's thread, the number of its acquisition, and the number of the event that reported it.
     pub(crate) fn holder(&mut self, wait_id: u64) -> Option<(usize, u32, u64)> {
         let hold = self.known(wait_id)?.hold?;
         Some((hold.holder, hold.order, hold.event))
     }
 
-    /// Whether each hold that was ended by the next acquisition was released, too.
+    /// Whether all holds that were ended by the next acquisition have been released, too.
     pub(crate) fn are_settled(&self) -> bool {
         self.locks.iter().all(|lock| lock.displaced.is_empty())
     }
 
-    /// Whether another thread than `waiter` has released a mutex since that time, which nobody has now. It is that of `wait_id`, or
-    /// any where that is `None`.
+    /// Whether a thread other than `waiter` has released a mutex since then, and no thread holds it now. `None` as
+    /// `wait_id` means any mutex.
     pub(crate) fn is_released(&self, wait_id: Option<u64>, waiter: usize, since: Ns) -> bool {
         let is_asked_for = |lock: &&Lock| wait_id.is_none_or(|wait_id| wait_id == lock.wait_id);
         let mut locks = self.locks.iter().filter(is_asked_for);
@@ -110,7 +110,7 @@ impl Locks {
         })
     }
 
-    /// The mutexes that are held, by `wait_id`.
+    /// The held mutexes, sorted by `wait_id`.
     pub(crate) fn held(&self) -> Vec<Held> {
         let held = self.locks.iter().filter_map(|lock| {
             let hold = lock.hold?;
@@ -128,14 +128,14 @@ impl Locks {
         held
     }
 
-    /// The mutex, if it was acquired before.
+    /// The mutex, if it occurred before.
     #[inline(always)]
     fn known(&mut self, wait_id: u64) -> Option<&mut Lock> {
         let place = self.places.get(wait_id)?;
         self.locks.get_mut(place as usize)
     }
 
-    /// The mutex, acquired before or not.
+    /// The mutex, which is created if it has not occurred before.
     #[inline(always)]
     fn any(&mut self, wait_id: u64) -> &mut Lock {
         let place = match self.places.get(wait_id) {
@@ -153,9 +153,10 @@ impl Locks {
         place
     }
 
-    /// A thread has got the mutex. Gives the release by another thread that it waited for.
+    /// A thread acquires the mutex. Returns the release by another thread for which it waited.
     ///
-    /// A release is reported after the mutex is free, so the next acquisition may come first: it ends the old hold.
+    /// A release is reported after the mutex is free, so the next acquisition may be reported earlier: it ends the old
+    /// hold.
     pub(crate) fn acquired(
         &mut self,
         stage: &mut Stage<'_>,
@@ -163,12 +164,12 @@ impl Locks {
         new: Acquisition,
     ) -> Option<(Point, Anchor)> {
         let lock = self.any(new.wait_id);
-        // Its region, if it has one, is still open.
+        // The region of the old hold, if it has one, is still open.
         let old = lock.end_hold(stage, names, new.at.time, Anchor::Inside, None);
         if let Some(old) = old {
             lock.displaced.push(old);
         }
-        // Who gets it again has released it, seen or not.
+        // A thread that acquires the mutex again has released it, whether or not that was reported.
         let is_own = |(thread, _): &mut (usize, u32)| *thread == new.holder;
         for (_, order) in lock.displaced.extract_if(.., is_own) {
             stage.thread_event(new.at, release(new.wait_id, order));
@@ -190,8 +191,8 @@ impl Locks {
         was_waited_for.then_some((released.at, released.anchor))
     }
 
-    /// `thread` releases the mutex; a task that moved may release what it set on another thread. `anchor` is that of the region
-    /// which ends with the hold. False where nobody held it.
+    /// `thread` releases the mutex. A task that has moved to another thread may release what it acquired on the first.
+    /// `anchor`: the anchor of the region that ends with the hold. False if no thread held the mutex.
     pub(crate) fn released(
         &mut self,
         stage: &mut Stage<'_>,
@@ -215,7 +216,7 @@ impl Locks {
         true
     }
 
-    /// The trace is at its end. Gives what was not released, each with the place of its holder in the list of threads.
+    /// The trace ends. Returns releases for the mutexes that are still held, with the index of the holder's thread.
     pub(crate) fn finish(
         &mut self,
         stage: &mut Stage<'_>,
@@ -243,7 +244,8 @@ fn release(wait_id: u64, order: u32) -> ThreadEvent {
 }
 
 impl Lock {
-    /// The hold ends, by another thread than the holder where that is `by`; gives its holder and order.
+    /// Ends the hold. `by`: the releasing thread, if it is not the holder. Returns the holder and the number of its
+    /// acquisition.
     #[inline(always)]
     fn end_hold(
         &mut self,
@@ -273,7 +275,7 @@ impl Lock {
                 category: Category::Mutex,
                 begin: hold.since.time,
                 end,
-                // The track's name says which lock it is.
+                // The lock is identified by the track's name.
                 arguments: &[],
                 work: None,
             });

@@ -1,4 +1,4 @@
-//! Tasks: their states, dependences, and what delays them.
+//! Tasks: their states, dependences and waits.
 
 pub(crate) mod causes;
 pub(crate) mod dependences;

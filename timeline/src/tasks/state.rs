@@ -1,4 +1,4 @@
-//! The explicit tasks that are alive: created, perhaps suspended, not complete.
+//! The existing explicit tasks: created, possibly suspended, not complete.
 
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
@@ -8,32 +8,32 @@ use crate::names::construct::Construct;
 use crate::tasks::dependences::NodeId;
 use crate::threads::open_regions::Frame;
 
-/// Alive tasks by id.
+/// Existing tasks by id.
 pub(crate) type Tasks = FastMap<u64, Task>;
 
-/// A task that is alive.
+/// An existing task.
 pub(crate) struct Task {
     /// The number of the event that created it.
     pub(crate) event: u64,
     pub(crate) construct: Construct,
-    /// The task that created it.
+    /// The id of the creating task.
     pub(crate) parent: u64,
-    /// The implicit task that its creation lies in.
+    /// The implicit task around its creation.
     pub(crate) implicit_task: Option<u64>,
     pub(crate) region: RegionId,
     /// `ompt_task_flag_t`.
     pub(crate) flags: ompt::ompt_task_flag_t,
     pub(crate) state: TaskState,
-    /// Where the flow from its creation to its start begins; `None` where no arrow helps.
+    /// The point where the flow from its creation to its start begins; `None` if there should be no arrow.
     pub(crate) created: Option<Point>,
-    /// Its dependences: most tasks have none.
+    /// Its dependences; most tasks have none.
     pub(crate) links: Option<Box<Links>>,
-    /// It has gone on after an end that was reported, so more parts of it may follow.
+    /// The task continued after a reported end, so further parts may follow.
     pub(crate) is_known_untied: bool,
 }
 
 impl Task {
-    /// Whether it is undeferred and has not run: it waits for a task that it depends on.
+    /// Whether the task is undeferred and has not run, so that it waits for a predecessor.
     pub(crate) fn is_delayed(&self) -> bool {
         let is_undeferred = self.flags.contains(ompt::ompt_task_undeferred);
         is_undeferred && matches!(self.state, TaskState::Created)
@@ -44,29 +44,29 @@ impl Task {
     }
 }
 
-/// The dependences of a task, to earlier and to later ones.
+/// A task's dependences on earlier and later tasks.
 #[derive(Default)]
 pub(crate) struct Links {
-    /// The number of its dependences.
+    /// Number of dependences.
     pub(crate) ndeps: u32,
-    /// How siblings find it that depend on it.
+    /// The node by which later siblings find this task.
     pub(crate) node: Option<NodeId>,
-    /// The ends of the tasks that it depends on: flows to its start begin there.
+    /// The ends of its predecessors, from which flows lead to its start.
     pub(crate) predecessors: Vec<(Point, Anchor)>,
-    /// Tasks that wait for its end.
+    /// Tasks that depend on this one.
     pub(crate) successors: Vec<u64>,
 }
 
-/// Where a task is.
+/// The state of a task.
 pub(crate) enum TaskState {
     /// It has not run yet.
     Created,
-    /// Its regions are on the stack of the thread at this place in the list of threads; others may run above it.
+    /// Its regions are on the stack of the thread with this index; other regions may be above them.
     OnThread(usize),
-    /// It is suspended and its regions wait for a thread.
+    /// It is suspended. These regions wait to be resumed on a thread.
     Suspended(Vec<Frame>),
-    /// It runs, nested too deep to be on a stack.
+    /// It runs, but is nested too deeply to be on a stack.
     Hidden,
-    /// Its code has run; it is complete when its event is fulfilled.
+    /// Its code has ended; it is complete when its event is fulfilled.
     Detached,
 }

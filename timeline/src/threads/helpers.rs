@@ -1,7 +1,7 @@
-//! LLVM's hidden helper threads, which run target tasks that are not waited for.
+//! LLVM's hidden helper threads, which run target tasks that no thread waits for.
 //!
-//! Nothing in OMPT distinguishes them. One reports to be an initial thread. The others are workers of a parallel region that
-//! it begins from code of the runtime itself. No thread of a program does that as the first thing.
+//! OMPT does not identify them. One of them reports to be an initial thread. The others are workers of a parallel
+//! region that it starts from code of the runtime itself, which no thread of a program does as the first thing.
 
 use omptrace_symbols::is_openmp_runtime;
 use omptrace_trace_format::Reader;
@@ -9,7 +9,7 @@ use omptrace_trace_format::event::{Event, Module};
 
 use crate::model::thread_introduction::ThreadIntroduction;
 
-/// Marks those of `threads` that are hidden helpers; `main` is none.
+/// Marks the hidden helpers among `threads`. The `main` thread is not one.
 pub(crate) fn mark(reader: &Reader, threads: &mut [ThreadIntroduction], main: Option<usize>) {
     let regions = threads
         .iter()
@@ -34,7 +34,7 @@ pub(crate) fn mark(reader: &Reader, threads: &mut [ThreadIntroduction], main: Op
     }
 }
 
-/// The OpenMP runtimes that were met until `last`, in raw ticks.
+/// The OpenMP runtimes that were loaded until `last` (in raw ticks).
 fn runtimes(reader: &Reader, last: u64) -> Vec<Module<'static>> {
     let until_then = |stream| reader.events(stream).take_while(move |record| record.ticks <= last);
     let runtime = |event| match event {

@@ -1,4 +1,4 @@
-//! The threads of a process: which there are, what they are called, in which order people expect them.
+//! The threads of a process, their names, and their display order.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use crate::model::ThreadRole;
 use crate::model::thread_introduction::{FirstRegion, MAIN, Membership, ThreadIntroduction};
 use crate::threads::helpers;
 
-/// With fewer bytes of events, to start threads takes longer than to unpack what they would.
+/// With fewer bytes of events, starting threads takes longer than unpacking on one thread.
 const MIN_BYTES_IN_PARALLEL: u64 = 1 << 20;
 
-/// Events at the start of a stream among which its thread introduces itself.
+/// Number of events at the start of a stream in which its thread introduces itself.
 const INTRODUCTION: usize = 8;
 
-/// The threads of all streams, in the order of [`Reader::streams`], which is that of their numbers, named.
+/// The threads of all streams, with names, in the order of [`Reader::streams`], which is that of the streams' numbers.
 pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
     let streams = reader.streams().iter();
-    // The first chunk of each stream is unpacked whole.
+    // The first chunk of each stream is unpacked completely.
     let mut threads: Vec<ThreadIntroduction> = match reader.summary().event_bytes {
         ..MIN_BYTES_IN_PARALLEL => streams.map(|stream| introduction(reader, stream)).collect(),
         _ => in_parallel(streams.collect(), |stream| introduction(reader, stream)),
@@ -33,7 +33,7 @@ pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
     threads
 }
 
-/// Where the thread of a stream of samples has no stream, the samples are all that is known of it: they are its stream.
+/// If the thread of a stream of samples has no stream of events, the samples' stream stands for the thread.
 fn keep_known_sample_streams(threads: &mut [ThreadIntroduction]) {
     let of_threads = threads.iter().filter(|thread| thread.samples_of.is_none());
     let of_threads: BTreeSet<u32> = of_threads.map(|thread| thread.stream).collect();
@@ -70,7 +70,8 @@ fn introduction(reader: &Reader, stream: &omptrace_trace_format::reader::Stream)
     thread
 }
 
-/// Numbers each role in the order of display, so that worker 3 usually is the one that the program calls 3.
+/// Numbers the threads of each role in display order, so that worker 3 usually is the thread with number 3 in the
+/// program.
 fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
     if let Some(main) = main {
         threads[main].name = MAIN.to_owned();
@@ -89,7 +90,7 @@ fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
     }
 }
 
-/// Streams of samples are named after their threads.
+/// Names streams of samples after their threads.
 fn name_sample_streams(threads: &mut [ThreadIntroduction]) {
     for index in 0..threads.len() {
         let Some(stream) = threads[index].samples_of else {
@@ -107,7 +108,7 @@ fn numbered(what: &str, count: &mut u32) -> String {
     format!("{what} {count}")
 }
 
-/// The thread whose id is the process's; where no thread has it, the first that is initial.
+/// The thread whose id is the process id; if there is none, the first initial thread.
 fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
     let is_initial = |thread: &ThreadIntroduction| thread.thread_type == Some(ompt::ompt_thread_initial);
     threads
@@ -116,8 +117,8 @@ fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
         .or_else(|| threads.iter().position(is_initial))
 }
 
-/// The places of `threads` in the order of display: main, workers by their numbers in their first team, further initial
-/// threads, hidden helpers, the rest. Streams of samples are no threads.
+/// The indexes of `threads` in display order: main, workers by their numbers in their first team, other initial
+/// threads, hidden helpers, the rest. Streams of samples are not threads.
 pub fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
     let rank = |thread: &ThreadIntroduction| {
         (thread.device_num.is_some(), thread.role(), thread.team.map(|team| team.index), thread.stream)

@@ -1,4 +1,4 @@
-//! Threads: where they are shown, their open regions, and helpers of the runtime.
+//! Threads: their locations and open regions, and the runtime's helpers.
 
 pub(crate) mod helpers;
 pub(crate) mod locations;

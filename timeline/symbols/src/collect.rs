@@ -1,7 +1,7 @@
-//! The code addresses of a trace, by the modules that held them.
+//! Collects the code addresses of a trace, by module.
 //!
-//! An address is collected for each module that was ever loaded there, not only for the one that was there at the
-//! event's time. So streams can be read in parallel and in any order. A name too many costs nothing.
+//! An address is collected for each module that was ever loaded there, not only for the one that was loaded at the time
+//! of the event. So streams can be read in parallel and in any order. Superfluous addresses do no harm.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
@@ -16,25 +16,26 @@ use crate::directive::Directive;
 use crate::fast_map::Fold;
 use crate::parallel::in_parallel;
 
-/// Addresses within one module, one less than the return addresses: those of the calls. With what the program calls the runtime for.
+/// Addresses within one module, each with the directive for which the program calls the runtime. They are addresses of
+/// calls: one less than the return addresses.
 pub(super) type CodeAddresses = Vec<(u64, Option<Directive>)>;
 
-/// Bits of the number of addresses that are known without a look into the set.
+/// Binary logarithm of the size of the table of recent addresses, which avoids lookups in the set.
 const RECENT_BITS: u32 = 8;
 
 #[derive(Default)]
 struct Seen {
-    /// Where each module lay: its path as it is, which need not be text, start and end.
+    /// Where each module was loaded: path as bytes, which need not be UTF-8, start and end.
     modules: BTreeSet<(Instance, Vec<u8>, u64, u64)>,
     return_addresses: HashMap<u64, Option<Directive>, BuildHasherDefault<Fold>>,
-    /// Those of stacks.
+    /// Addresses on stacks.
     of_stacks: HashSet<u64, BuildHasherDefault<Fold>>,
 }
 
 impl Seen {
     fn in_stream(reader: &Reader, stream: &Stream) -> Seen {
         let mut seen = Seen::default();
-        // Few addresses make most events, and a table of them is faster than the set.
+        // Most events have one of a few addresses, for which a table is faster than the set.
         let mut recent = [(0, None); 1 << RECENT_BITS];
         for record in reader.events(stream) {
             if let Event::Module(module) = &record.event {
@@ -57,7 +58,7 @@ impl Seen {
         seen
     }
 
-    /// Takes in an address of an event. Of several directives at one address, the outermost counts.
+    /// Adds an address of an event. If there are several directives at one address, the outermost is used.
     fn add(&mut self, (code, directive): (u64, Option<Directive>)) {
         let known = self.return_addresses.entry(code).or_default();
         *known = known.iter().copied().chain(directive).min();
@@ -73,25 +74,25 @@ impl Seen {
     }
 }
 
-/// A module, and what of it a trace has.
+/// A module, and its addresses in the trace.
 pub(super) struct ModuleCode {
     pub(super) instance: Instance,
     pub(super) path: PathBuf,
-    /// In order.
+    /// Sorted.
     pub(super) addresses: CodeAddresses,
-    /// Some are of events, not only of stacks.
+    /// Some addresses come from events, not only from stacks.
     pub(super) has_constructs: bool,
 }
 
-/// The code of a trace.
+/// The code addresses of a trace.
 pub(super) struct Collected {
     /// Every module that holds a code address.
     pub(super) modules: Vec<ModuleCode>,
-    /// Addresses of stacks that no module ever held, in order.
+    /// Addresses on stacks outside of all modules, sorted.
     pub(super) in_no_module: Vec<u64>,
 }
 
-/// All code of the trace, by what held it.
+/// Collects the code addresses of the trace by module.
 pub(super) fn code(reader: &Reader) -> Collected {
     let streams = reader.streams().iter().collect();
     let seen = in_parallel(streams, |stream| Seen::in_stream(reader, stream))
@@ -121,7 +122,7 @@ pub(super) fn code(reader: &Reader) -> Collected {
     }
     let modules = by_module.into_iter();
     let code = |((instance, path), (mut addresses, has_constructs)): (_, (CodeAddresses, bool))| {
-        // Of those of a stack, what they are for is not known.
+        // The purpose of calls on stacks is unknown.
         addresses.sort_by_key(|(address, directive)| (*address, directive.is_none(), *directive));
         addresses.dedup_by_key(|(address, _)| *address);
         ModuleCode { instance, path, addresses, has_constructs }

@@ -3,17 +3,18 @@
 use ompt_sys as ompt;
 use omptrace_trace_format::Event;
 
-/// A directive whose call of the runtime GCC gives the line of an earlier statement: it makes the call itself. What the programmer
-/// calls or what has no body (`taskwait`, `critical`, `omp_set_lock`) has a line of its own.
+/// A directive for which GCC itself generates the call of the runtime, and gives it the line of an earlier statement.
+/// Calls written by the programmer, and directives without a body (`taskwait`, `critical`, `omp_set_lock`), have lines
+/// of their own.
 ///
-/// The outer ones come first: what a compiler makes of several directives is at the place of the outermost.
+/// Outer directives come first: if a compiler combines several directives, the call is at the place of the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Directive {
     Parallel,
     Taskloop,
     Task,
     Sections,
-    /// One of the sections.
+    /// One of the sections of a `sections` construct.
     Section,
     Single,
     Scope,
@@ -27,7 +28,7 @@ pub(crate) enum Directive {
 }
 
 impl Directive {
-    /// What the program calls the runtime for where it reports this event.
+    /// The directive for which the program called the runtime, if the runtime reports this event.
     pub(crate) fn of(event: &Event<'_>) -> Option<Directive> {
         match event {
             Event::ParallelBegin(_) => Some(Directive::Parallel),
@@ -71,8 +72,9 @@ impl Directive {
         }
     }
 
-    /// Whether the line of the call may be used to look for the directive in the source. Calls for several regions or tasks may be one
-    /// in code of GCC. A section is called for from within another one, and a barrier and a reduction at the end of what they belong to.
+    /// Whether the line of the call can be used to search for the directive in the source. GCC may merge the calls for
+    /// several regions or tasks. Sections are called from inside another section, and barriers and reductions from the
+    /// end of the construct to which they belong.
     pub(crate) fn follows_its_call(self) -> bool {
         use Directive::*;
         matches!(self, Sections | Single | Scope | Loop | Taskgroup | Ordered)

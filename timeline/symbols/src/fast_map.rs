@@ -1,5 +1,5 @@
-//! Hash maps for ids, addresses and names: one multiplication per eight bytes instead of SipHash. Nothing iterates over
-//! these maps where order would show.
+//! Hash maps for ids, addresses and names: one multiplication per eight bytes instead of SipHash. No output depends on
+//! the iteration order of these maps.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -7,12 +7,11 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 /// A map from ids, addresses or names.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 
-/// Places for the entries of a [`RecentMap`] that were asked for last; a power of two.
+/// Number of slots for recently used entries of a [`RecentMap`]; a power of two.
 const PLACES: usize = 64;
 
-/// A map of which the same few entries are asked for again and again. An entry that was asked for before is found at
-/// one place, which takes a fifth of the instructions of a map's lookup. Keys that share a place displace each other
-/// there.
+/// A map from which the same few entries are requested repeatedly. A recently used entry is found in a single slot,
+/// which takes a fifth of the instructions of a lookup. Keys that share a slot displace each other there.
 #[derive(Clone, Debug)]
 pub struct RecentMap<K, V> {
     all: FastMap<K, V>,
@@ -62,7 +61,7 @@ fn place(key: impl Hash) -> usize {
     hasher.finish() as usize % PLACES
 }
 
-/// Multiplies each word into the state and folds the product's halves together.
+/// Multiplies each word into the state, and folds the halves of the product together.
 #[derive(Debug, Default)]
 pub struct Fold(u64);
 
@@ -99,10 +98,10 @@ impl Hasher for Fold {
         for word in words {
             self.write_u64(u64::from_le_bytes(*word));
         }
-        // Put together in a register: bytes that are stored and then read as one word stall the processor.
+        // Assembled in a register: storing bytes and then reading them as one word stalls the CPU.
         let last = rest.iter().rev();
         let last = last.fold(0, |word, byte| word << 8 | u64::from(*byte));
-        // With the length, for a name may be another's beginning.
+        // Includes the length, because a name may be the prefix of another.
         self.write_u64(last ^ (bytes.len() as u64) << 56);
     }
 

@@ -3,36 +3,38 @@
 //! ```text
 //! Reader --collect--> modules, and the code addresses in each
 //!                        | per module, in parallel
-//!                     files: the file that was traced, with its debug files; none where it has changed since
+//!                     files: the file that was traced, with its debug files; none if it has changed since
 //!                        |
-//!                        |  vdso: functions that the kernel puts into processes, which have no file
+//!                        |  vdso: functions that the kernel maps into processes, which have no file
 //!                        |
-//!                     image: DWARF, else the symbol table --function--> names as the programmer wrote them
+//!                     image: DWARF, otherwise the symbol table --function--> names as the programmer wrote them
 //!                        |  source: lines of directives that GCC left out
-//!                        |  unwind: where functions begin that have no symbol
-//!                        |  perf_map: code in no module, which the program made
+//!                        |  unwind: starts of functions without symbols
+//!                        |  perf_map: code outside of modules, generated at run time
 //!                        v
 //!                     Table --stored--> JSON in the trace's metadata
 //! ```
 //!
-//! A trace holds return addresses (`codeptr_ra`); the call before an address is what is named, so one byte less is
-//! looked up. Where that call is of a function of the program's own, the function ended by a jump to the runtime. The
-//! construct lies somewhere in what is called there (`callee`). Addresses of TR2 are one more than the begin of an
-//! outlined function; the construct is named that it was made of. Modules come and go at one address, so a name
-//! belongs to a *module instance* ([`Instance`]). That is file, build and load address.
+//! A trace holds return addresses (`codeptr_ra`); the call before an address is named, so the lookup uses one byte
+//! less. If that call is of one of the program's own functions, this function ended by a jump to the runtime, and the
+//! construct is somewhere in the called function (`call_site`). In TR2, addresses are one more than the start of an
+//! outlined function, which stands for its construct. Different modules may be loaded at the same address at different
+//! times, so a name belongs to a *module instance* ([`Instance`]): file, build and load address.
 //!
-//! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
-//! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
+//! **A line is either correct or not given.** A file is used only if its build id is the one that the tracer saw;
+//! without build id, size and modification time must be the same. Files that could not be used are reported as a
+//! [`Problem`].
 //!
-//! GCC gives the calls that it makes of directives the line of an earlier statement. Where the source file is older than the module, it
-//! shows the directive's own (`files/source.rs`); else the place is *near* that line, and says so.
+//! GCC gives the calls that it generates for directives the line of an earlier statement. If the source file is older
+//! than the module, the source shows the directive's own line (`files/source.rs`); otherwise, the place is marked as
+//! *near* that line.
 //!
-//! **One file has one name.** Debug information has a header by as many paths as there are ways to include it (`a/../inc.h`, `./inc.h`);
-//! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as distinguish them
-//! ([`FileNames`]).
+//! **One file has one name.** Debug information contains a header under as many paths as there are ways to include it
+//! (`a/../inc.h`, `./inc.h`); the table contains only one of these ([`normalised`]). Files with the same name in
+//! several directories are shown with as many directories as are needed to distinguish them ([`FileNames`]).
 //!
-//! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
-//! when the program is rebuilt.
+//! The names can be stored in the trace ([`Table::to_json`]), so that they are preserved when the trace is copied to
+//! another machine, or when the program is rebuilt.
 #![forbid(unsafe_code)]
 
 mod collect;
@@ -70,7 +72,7 @@ pub use options::{ModuleFiles, Options};
 pub use stored::KEY;
 pub use table::{Caller, Quality, Symbol, Table};
 
-/// Names all code addresses of a trace from the files of this machine: each address once, modules in parallel.
+/// Names all code addresses of a trace from the files on this machine, each address once, and modules in parallel.
 pub fn resolve(reader: &Reader, options: &Options) -> Table {
     let runtime = reader.metadata().runtime.as_ref();
     let code = match runtime.is_some_and(|runtime| runtime.dialect == "TR2") {
@@ -83,8 +85,8 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
 }
 
 impl Table {
-    /// The names that the trace brought along. Where it has none, or folders with debug files are given, also those
-    /// that the files of this machine give.
+    /// The names stored in the trace. If there are none, or if directories with debug files are given, also the names
+    /// from the files on this machine.
     pub fn of(reader: &Reader, options: &Options) -> Table {
         match Table::from_metadata(reader.metadata()) {
             Some(table) if options.debug_dirs.is_empty() => table,
@@ -92,12 +94,12 @@ impl Table {
         }
     }
 
-    /// The names that the trace brought along; none where it has none.
+    /// The names stored in the trace; empty if there are none.
     pub fn stored(reader: &Reader) -> Table {
         Table::from_metadata(reader.metadata()).unwrap_or_default()
     }
 
-    /// The names that the trace brought along, and those that the files of this machine give.
+    /// The names stored in the trace, and those from the files on this machine.
     pub fn renewed(reader: &Reader, options: &Options) -> Table {
         let mut table = Table::stored(reader);
         table.update(resolve(reader, options));
@@ -105,9 +107,10 @@ impl Table {
     }
 }
 
-/// The modules that hold code addresses, each with the path of its file, and the addresses of stacks in none of them.
+/// The modules that contain code addresses, each with the path of its file, and the addresses on stacks outside of all
+/// modules.
 fn collected(reader: &Reader) -> (Vec<ModuleCode>, Vec<u64>) {
-    // The loader knows a library by the path that `dlopen` was given.
+    // The loader knows a library by the path that was passed to `dlopen`.
     let process = reader.metadata().process.as_ref();
     let directory = Path::new(process.map_or("", |process| &process.directory));
     let mut collected = collect::code(reader);
@@ -117,8 +120,8 @@ fn collected(reader: &Reader) -> (Vec<ModuleCode>, Vec<u64>) {
     (collected.modules, collected.in_no_module)
 }
 
-/// The modules of the program whose code has no names, and why. Where the trace brings names along, it says which;
-/// else those whose files are not there.
+/// The modules of the program whose code has no names, with the reason: as stored in the trace, otherwise those whose
+/// files are missing.
 pub fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
     if let Some(table) = Table::from_metadata(reader.metadata()) {
         return table.nameless();
@@ -138,7 +141,7 @@ pub fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
 fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymbols {
     let is_runtime = runtime::is_openmp_runtime(&code.instance.path);
     let mut module = ModuleSymbols::new(code.instance, is_runtime);
-    // Of libraries that the program only calls, such as the C library, nobody expects source lines.
+    // Source lines are not expected for libraries that the program only calls, such as the C library.
     let reported = |problem| Some(problem).filter(|_| code.has_constructs);
     let files = match Files::find(&module.instance, &code.path, options) {
         Ok(files) => files,

@@ -1,6 +1,6 @@
-//! Threads for work that falls into parts: as many as there are processors, or as can be had.
+//! Threads for divisible work: as many as there are CPUs, or as many as can be created.
 //!
-//! Batch systems and containers bound the threads of a user, on machines with more processors than that.
+//! Batch systems and containers limit a user's threads, even on machines with more CPUs.
 
 use std::num::NonZero;
 use std::sync::OnceLock;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// How many threads there may be; as many as there are processors where it is 0.
+/// Maximum number of threads; 0 means the number of CPUs.
 static MOST: AtomicUsize = AtomicUsize::new(0);
-/// `None` where there can be no two.
+/// `None` if fewer than two threads can be created.
 static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
 
 /// Limits the number of threads of [`in_parallel`]. Must be called before its first use.
 pub fn limit_threads(most: NonZero<usize>) {
-    // Relaxed: a number, which orders nothing.
+    // Relaxed: an independent number.
     MOST.store(most.get(), Ordering::Relaxed);
 }
 
@@ -26,7 +26,7 @@ where
     T: Send,
     R: Send,
 {
-    // Few traces have devices, and many only one stream: no threads for those.
+    // Few traces have devices, and many have only one stream: a single part needs no threads.
     let pool = match parts.len() {
         0 | 1 => None,
         _ => POOL.get_or_init(new_pool).as_ref(),
@@ -37,12 +37,12 @@ where
     }
 }
 
-/// Processors that this process may use.
+/// Number of CPUs that this process may use.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Threads that may work at once: as many as there are processors, unless they were limited.
+/// Number of threads that may work at the same time: the number of CPUs, unless limited.
 pub fn threads() -> usize {
     // Relaxed: see `limit_threads`.
     match MOST.load(Ordering::Relaxed) {

@@ -10,13 +10,15 @@
 //!  "made": [[140000000000000, 1]]}
 //! ```
 //!
-//! A place is the call's address in the module's file, function, the function's begin, file, line, and a mark. The
-//! mark is 1 where the place is in an OpenMP runtime that is linked into the module. It is 2 where the construct lies
-//! in a function that is called there, 3 behind a memory fence, and 4 where the line may be that of an earlier statement. Function and file are numbers of strings, counted from 1; 0 is not known, and
-//! so is a begin or a line of 0. Every string is there once: most places share file and function.
+//! A place consists of the call's address in the module's file, function, the function's start, file, line, and a mark.
+//! The mark is 1 if the place is in an OpenMP runtime that is linked into the module, 2 if the construct is in a
+//! function that is called there, 3 after a memory fence, and 4 if the line may be that of an earlier statement.
+//! Function and file are indexes of strings, counted from 1. An index, start or line of 0 means unknown. Each string is
+//! stored once, because most places share file and function.
 //!
-//! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each has
-//! file and line of the call. `md5` has checksums of source files, as the compiler read them. `made` has code that the program made while it ran: the call's address, and the function.
+//! If a place's function is inlined, `inlined` contains the functions into which it is inlined, innermost first, each
+//! with file and line of the call. `md5` contains checksums of the source files that the compiler read. `made` contains
+//! code generated at run time: the call's address, and the function.
 
 use std::collections::HashMap;
 
@@ -28,7 +30,7 @@ use super::table::{Caller, MAX_CALLERS, ModuleSymbols, Place, Table};
 use crate::files::loaded_module::Instance;
 use crate::names::missing_names::Problem;
 
-/// The metadata's key.
+/// The key in the metadata.
 pub const KEY: &str = "symbols";
 
 #[derive(Default, Serialize, Deserialize)]
@@ -57,7 +59,7 @@ struct StoredModule {
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u64, usize, u64, usize, u32, u8);
 
-/// The callers of the place of that offset: function, file, line.
+/// The callers of the place at this offset: function, file, line.
 #[derive(Serialize, Deserialize)]
 struct StoredCallers(u64, Vec<(usize, usize, u32)>);
 
@@ -66,7 +68,7 @@ const IS_AROUND: u8 = 2;
 const IS_BEHIND_FENCE: u8 = 3;
 const IS_NEAR: u8 = 4;
 
-/// Gives each string a number, from 1.
+/// Assigns a number to each string, counted from 1.
 #[derive(Default)]
 struct Strings<'t> {
     list: Vec<String>,
@@ -109,7 +111,7 @@ impl Table {
         serde_json::to_value(stored).unwrap_or_default()
     }
 
-    /// The table that a trace brings along. `None` where it has none, or one that makes no sense.
+    /// The table stored in a trace. `None` if there is none, or if it is invalid.
     pub fn from_metadata(metadata: &Metadata) -> Option<Table> {
         let StoredTable { strings, modules, made } =
             StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
@@ -174,7 +176,7 @@ fn stored_callers<'t>(place: &'t Place, strings: &mut Strings<'t>) -> StoredCall
     StoredCallers(place.offset, callers.collect())
 }
 
-/// The string of a number from 1.
+/// The string with this number, counted from 1.
 fn string(strings: &[String], number: usize) -> Option<String> {
     strings.get(number.checked_sub(1)?).cloned()
 }

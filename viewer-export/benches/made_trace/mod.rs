@@ -1,4 +1,4 @@
-//! A trace made here: parallel regions of four threads, each with a loop, a barrier and tasks.
+//! Generates a trace: parallel regions of four threads, each with a loop, a barrier and tasks.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use omptrace_trace_format::predict::State;
 
 const THREADS: u32 = 4;
 const TASKS_PER_MEMBER: u64 = 4;
-/// Words of a chunk, below the tracer's 32 Ki.
+/// Words per chunk; less than the tracer's 32 Ki.
 const CHUNK_WORDS: usize = 30_000;
 const SESSION: u64 = 1;
 
-/// Chunks of one stream, as they are written.
+/// The chunks of one stream that is being written.
 struct Stream {
     number: u32,
     sequence: u32,
@@ -80,7 +80,7 @@ fn clock(ticks: u64) -> ClockPair {
     }
 }
 
-/// Writes a trace of at least `events` events; gives their number.
+/// Writes a trace of at least `events` events; returns their actual number.
 pub(crate) fn write_trace(path: &Path, events: u64) -> u64 {
     let header = FileHeader::of_trace(SESSION, 1, &[]);
     let mut streams: Vec<Stream> = (1..=THREADS).map(Stream::new).collect();

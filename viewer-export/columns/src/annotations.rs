@@ -1,4 +1,4 @@
-//! What programs say of themselves, as rows.
+//! Annotations of programs, as rows.
 
 use omptrace_timeline::model::{Annotated, Annotation, Looks, Payload};
 use parquet::data_type::ByteArray;
@@ -55,7 +55,7 @@ fn value_row(annotation: &Annotation, role: Option<&'static str>) -> AnnotationV
     }
 }
 
-/// A payload in the columns for whole numbers, for others and for texts.
+/// A payload as cells of the three columns: whole number, floating-point number, text.
 fn cells(payload: &Payload) -> (Option<i64>, Option<f64>, Option<ByteArray>) {
     match payload {
         Payload::None => (None, None, None),
@@ -74,7 +74,7 @@ fn source(annotation: &Annotation) -> Word {
     word(annotation.source.name())
 }
 
-/// A newer tracer may have more of them.
+/// The name of an enumerator. A newer tracer may have enumerators without a name here.
 fn word(name: Option<&'static str>) -> Word {
     Word(name.unwrap_or("other"))
 }

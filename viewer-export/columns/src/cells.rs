@@ -1,27 +1,27 @@
-//! What the cells of a column are, and how they come to the file.
+//! The values of cells, and how they are written to the file.
 
 use bytes::Bytes;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedColumnWriter;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 32 bits, signed.
+    /// A signed 32-bit integer.
     Int32,
-    /// 64 bits, signed.
+    /// A signed 64-bit integer.
     Int64,
-    /// A floating-point number of 64 bits.
+    /// A 64-bit floating-point number.
     Double,
     /// True or false.
     Bool,
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
 }
 
 impl Kind {
-    /// The name in docs: that of SQL.
+    /// The type's name in the documentation: the SQL name.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Int32 => "INTEGER",
@@ -33,15 +33,15 @@ impl Kind {
     }
 }
 
-/// A word of the program's own, of which there are few.
+/// A word from a fixed set, with few distinct values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word(pub(crate) &'static str);
 
-/// The values of a column in the row group that comes next.
+/// The values of a column in the next row group.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     values: Values,
-    /// Of each row, 1 where it has a value and 0 where it is NULL; empty where no row can be.
+    /// By row: 1 if it has a value, 0 if it is NULL. Empty if the column is not nullable.
     present: Vec<i16>,
 }
 
@@ -68,7 +68,7 @@ impl Buffer {
         }
     }
 
-    /// Writes and forgets the values.
+    /// Writes the values, and clears the buffer.
     pub(crate) fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let present = &self.present;
         match &mut self.values {
@@ -94,11 +94,11 @@ fn write<T: DataType>(
     Ok(())
 }
 
-/// A value of a column.
+/// A type of values in a column.
 pub(crate) trait Cell {
     const KIND: Kind;
     const IS_NULLABLE: bool = false;
-    /// Adds it to the column.
+    /// Appends the value to the column.
     fn push(self, column: &mut Buffer);
 }
 

@@ -1,4 +1,4 @@
-//! A data set: the tables of all processes of a job, each process in files of its own.
+//! A data set: the tables of all processes of a job. Each process has files of its own.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,28 +18,28 @@ use crate::schema::{SCHEMA_VERSION, TABLES};
 use crate::share::{self, Share};
 use omptrace_timeline::model::Sink;
 
-/// The file that describes the tables. A folder without it is no data set.
+/// The file that describes the tables. A directory without this file is not a data set.
 pub const SCHEMA_FILE: &str = "_schema.json";
 
-/// What is written.
+/// Options of an export to tables.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where names are looked up.
+    /// Where symbol names are looked up.
     pub symbols: symbols::Options,
-    /// The run's name in the data set; [`run_name`] where there is none.
+    /// The run's name in the data set; [`run_name`] by default.
     pub run: Option<String>,
-    /// Only this part, from 1, of that number of parts `n`: every `n`-th process. Where there are fewer processes than parts, large
-    /// ones have several parts.
+    /// Writes only one of `n` parts, counted from 1: every `n`-th process. If there are fewer processes than parts,
+    /// large processes are divided.
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
-    /// Only what `accounting`, `blame` and the other tables of sums need.
+    /// Writes only the tables of sums: `accounting`, `blame` and others.
     pub sums_only: bool,
-    /// Also the raw events.
+    /// Also writes the raw events.
     pub events: bool,
-    /// Show each chunk of a loop that is not static.
+    /// Shows each chunk of dynamic and guided loops.
     pub chunks: bool,
 }
 
-/// The name of the inputs' run: that of the first file, and when the job started.
+/// The default name of a run: the name of the first file, and the start of the job.
 pub fn run_name(inputs: &[&Reader]) -> String {
     let starts = inputs.iter().map(|reader| reader.clock().start_realtime_ns());
     let start = starts.filter(|start| *start > 0).min();
@@ -58,11 +58,12 @@ pub fn run_name(inputs: &[&Reader]) -> String {
     }
 }
 
-/// Checks a run's name. It is the value of a Hive partition, and readers guess the type of those. What looks like a number, a
-/// date or a truth value would become one, so that `007` and `7` were the same run. `__HIVE_DEFAULT_PARTITION__` is NULL.
+/// Checks a run's name. It becomes the value of a Hive partition, whose type readers guess. A name that looks like a
+/// number, a date or a truth value would be converted, so that `007` and `7` would be the same run.
+/// `__HIVE_DEFAULT_PARTITION__` is NULL.
 ///
 /// # Errors
-/// Why it cannot be a run's name.
+/// Why the name cannot be used.
 pub fn check_run_name(name: &str) -> Result<(), &'static str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let is_word = |word: &&str| name.eq_ignore_ascii_case(word);
@@ -88,10 +89,11 @@ pub fn check_run_name(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Writes the tables of `inputs` into `folder`, which is there. `progress` gets the number of events that are done now and then.
+/// Writes the tables of `inputs` into the existing directory `folder`. Occasionally calls `progress` with the number of
+/// events processed so far.
 ///
 /// # Errors
-/// The first error of writing. A damaged input is no error: the report says what was wrong with it.
+/// The first write error. A damaged input is not an error: the report describes its problems.
 pub fn export(
     inputs: &[&Reader],
     options: &Options,
@@ -117,7 +119,7 @@ pub fn export(
         },
         is_alone: shares.len() == 1,
     };
-    // Both under one lock, or `progress` would see the sum go back.
+    // Both are under the same lock, because otherwise `progress` could see the sum decrease.
     let progress = Mutex::new((0, progress));
     let reports = in_parallel(shares, |(number, share)| {
         let mut reported = 0;
@@ -140,12 +142,12 @@ struct Export<'a> {
     options: &'a Options,
     folder: &'a Path,
     run: String,
-    /// Only one process is written.
+    /// Whether only one process is written.
     is_alone: bool,
 }
 
 impl Export<'_> {
-    /// Writes the tables of one process, or a share of them.
+    /// Writes the tables of one process, or a share of their rows.
     fn process(&self, number: usize, share: Share, progress: &mut dyn FnMut(u64)) -> io::Result<Report> {
         let folders = Folders { root: self.folder.to_owned(), run: self.run.clone(), process: number, share };
         let job = Job { clock_error_ns: self.timeline.uncertainty_ns, sums_only: self.options.sums_only };
@@ -161,7 +163,7 @@ impl Export<'_> {
         let manner = Manner { chunks: self.options.chunks, ahead: threads > 1, ..Manner::default() };
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let mut sink = Box::new(Columns::new(job, folders));
-        // On two processors one decodes, and the other does the rest.
+        // With two CPUs, one decodes events and the other does the rest.
         let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
             self.timeline.replay(number, self.processes, &symbols, manner, sink, progress)
         });
@@ -170,7 +172,7 @@ impl Export<'_> {
     }
 }
 
-/// Describes the tables for programs.
+/// Writes the machine-readable description of the tables.
 fn write_schema(folder: &Path) -> io::Result<()> {
     let tables: Vec<Value> = TABLES
         .iter()

@@ -1,4 +1,4 @@
-//! The raw events of a process, uninterpreted.
+//! The uninterpreted events of a process.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::process::Folders;
 use crate::schema::EventRow;
 use crate::table::Table;
 
-/// Writes all events of the trace; `start`: of the session, in nanoseconds since the job's start.
+/// Writes all events of the trace. `start`: the session's start, in nanoseconds since the job's start.
 ///
 /// # Errors
 /// The first error of writing.
@@ -38,7 +38,7 @@ pub(crate) fn write(reader: &Reader, start: i64, folders: &Folders) -> io::Resul
     table.finish(true)
 }
 
-/// As `omptrace dump --json` has it.
+/// The value as in `omptrace dump --json`.
 fn argument(reader: &Reader, value: &Value<'_>) -> Json {
     let hex = |number: u64| json!(format!("{number:#x}"));
     match *value {

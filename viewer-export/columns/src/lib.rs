@@ -1,16 +1,15 @@
-//! Traces as tables in Parquet files, for the engines that exist: DuckDB, Spark, Polars, pandas, DataFusion.
+//! Traces as tables in Parquet files, for existing engines: DuckDB, Spark, Polars, pandas, DataFusion.
 //!
 //! ```text
-//! process --> Columns (a Sink) --+-- what happened: slices, tasks, teams, locks, flows ...
+//! process --> Columns (a Sink) --+-- slices, tasks, teams, locks, flows ...
 //!                                +-- Accountant: work and waits, state by state; sums: accounting, blame, regions
 //!                                        |
 //!                                rows --> Table: columns of a row group --> DIR/table=T/run=R/process=P/part-0.parquet
 //! ```
 //!
-//! Processes are independent: each has files of its own, so that several machines may write parts of one data set. They may
-//! share a large process, too ([`share`]). Only the
-//! Parquet library is used, without Arrow: rows are flat, and are encoded column by column.
-//! `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
+//! Processes are independent: each has files of its own, so several machines can write parts of one data set. A large
+//! process can be divided, too ([`splits`]). Only the Parquet library is used, without Arrow: rows are flat, and are
+//! encoded column by column. `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
 #![forbid(unsafe_code)]
 
 mod annotations;

@@ -1,4 +1,4 @@
-//! One process as tables: takes its timeline, and writes the rows.
+//! The tables of one process: receives its timeline, and writes the rows.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,19 +21,19 @@ use crate::table::Table;
 use crate::tasks::Tasks;
 use crate::teams::{Holds, Teams};
 
-/// Items between two looks at which states are complete.
+/// Number of items between two checks for completed states.
 const ITEMS_PER_LOOK: u32 = 1 << 10;
 
-/// What is known of the job that a process belongs to.
+/// Facts about the job to which a process belongs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    /// How far the clocks of two processes may be apart.
+    /// The largest possible error between the clocks of two processes.
     pub(crate) clock_error_ns: u64,
-    /// Only tables of sums are written.
+    /// Whether only tables of sums are written.
     pub(crate) sums_only: bool,
 }
 
-/// Where the tables of a process lie: `table=slices/run=R/process=P`.
+/// The directories of a process's tables: `table=slices/run=R/process=P`.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders {
     pub(crate) root: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// The table of these rows.
+    /// The table with these rows.
     pub(crate) fn table<R: Row>(&self) -> Table<R> {
         let Folders { root, run, process, .. } = self;
         let table = R::SCHEMA.name;
@@ -53,13 +53,14 @@ impl Folders {
         Table::new(folder, self.share)
     }
 
-    /// Readers need a file of each table to know its columns: those of the first process are there even without rows.
+    /// Whether this is the job's first process, whose tables have files even without rows, because readers need a file
+    /// of each table to know its columns.
     pub(crate) fn is_first(&self) -> bool {
         self.process == 0 && self.share.number == 0
     }
 }
 
-/// A region that a thread is in.
+/// An open region of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     place: i32,
@@ -67,24 +68,24 @@ struct Open {
     is_first: bool,
     team: Option<i64>,
     task: Option<i64>,
-    /// The task that this is the slice of.
+    /// The task of which this region is a slice.
     runs: Option<TaskId>,
 }
 
-/// A location, and what it is in.
+/// A location, and its open regions.
 #[derive(Debug, Default)]
 struct Thread {
     open: Vec<Open>,
     teams: Vec<(TeamId, i64)>,
-    /// What the region that is entered next belongs to.
+    /// The team or task of the region that starts next.
     forked: Option<TeamId>,
     switched: Option<TaskId>,
 }
 
-/// Makes a struct of tables, which are opened, asked for failures and finished together.
+/// Creates a struct of tables that are opened, checked for failures and finished together.
 macro_rules! tables {
     ($($name:ident: $row:ident),* $(,)?) => {
-        /// Tables of what happened.
+        /// Tables of events (as opposed to sums).
         struct Tables {
             $($name: Table<$row>,)*
         }
@@ -310,7 +311,7 @@ impl Columns {
         });
     }
 
-    /// Writes the states that are complete.
+    /// Writes the completed states.
     fn take_states(&mut self) {
         for state in self.accountant.states() {
             self.state(&state);
@@ -416,7 +417,7 @@ impl Columns {
         });
     }
 
-    /// What happened, but for states.
+    /// Processes an item, except for its effect on states.
     fn happened(&mut self, item: &Item<'_>) {
         match item {
             Item::Enter(enter) => self.enter(enter),
@@ -548,7 +549,7 @@ impl Columns {
         let mut table = self.folders.table();
         for (region, construct) in answers.regions.iter().zip(&region_constructs) {
             let all = region.accounting.iter();
-            // A region without time keeps its visits.
+            // A region without any time keeps its row with the number of visits.
             for (cause, ns) in all.filter(|(cause, ns)| *ns > 0 || *cause == Cause::Useful) {
                 table.push(RegionRow {
                     construct,
@@ -581,7 +582,7 @@ impl Columns {
         table.finish(is_needed)
     }
 
-    /// What did not end in the trace.
+    /// Writes rows for everything that did not end in the trace.
     fn end_all(&mut self) {
         for row in self.tasks.rest() {
             self.tables.tasks.push(row);
@@ -674,12 +675,13 @@ fn thread_row(location: &Location) -> ThreadRow<'_> {
     }
 }
 
-/// Numbers that count up from 0 stay below 2^31: the tables have 32 bits, signed.
+/// Converts a number that counts up from 0. Such numbers stay below 2^31, because the tables' integers are signed with
+/// 32 bits.
 fn number(number: u32) -> i32 {
     number.cast_signed()
 }
 
-/// A place, with its construct as the programmer wrote it.
+/// A place, and its construct as the programmer wrote it.
 fn with_construct(place: Place) -> (String, Place) {
     (place.construct_with_sentinel(), place)
 }

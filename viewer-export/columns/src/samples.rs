@@ -1,4 +1,4 @@
-//! Samples, and the functions that they were taken in.
+//! Samples and their functions.
 
 use omptrace_timeline::model::{Function, RuntimeActivity, Sample, StackFrame};
 use parquet::data_type::ByteArray;
@@ -6,13 +6,13 @@ use parquet::data_type::ByteArray;
 use crate::cells::Word;
 use crate::schema::SampleRow;
 
-/// The functions of a process, by number. Their words are shared by all rows.
+/// The functions of a process, by number. All rows share the texts.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
     functions: Vec<Words>,
-    /// The stack of the row that is made.
+    /// A buffer for the text of a stack.
     stack: String,
-    /// The last stack and its words: samples in a row have mostly the same.
+    /// The last stack and its text: consecutive samples usually have the same stack.
     last: Option<(Vec<StackFrame>, ByteArray)>,
 }
 
@@ -25,7 +25,7 @@ struct Words {
 }
 
 impl Functions {
-    /// The next function.
+    /// Adds the next function.
     pub(crate) fn define(&mut self, function: &Function) {
         let module = Some(&*function.module).filter(|module| !module.is_empty());
         self.functions.push(Words {
@@ -36,7 +36,7 @@ impl Functions {
         });
     }
 
-    /// A sample's row.
+    /// The row of a sample.
     pub(crate) fn row(&mut self, sample: &Sample<'_>) -> SampleRow {
         let stack = self.stack(sample.stack);
         let innermost = sample.stack.last();
@@ -55,7 +55,7 @@ impl Functions {
         }
     }
 
-    /// The names of a stack's functions.
+    /// The names of the functions on a stack.
     fn stack(&mut self, frames: &[StackFrame]) -> ByteArray {
         if let Some((known, words)) = &self.last
             && known == frames

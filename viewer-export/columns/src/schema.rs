@@ -1,12 +1,13 @@
-//! The tables, their columns and what these mean: one table of tables.
+//! The tables and columns with their meanings, in one table of tables.
 //!
-//! Additive changes only: a column stays what it is, new ones come last, and readers ignore those that they do not know.
+//! Changes are only additive: existing columns stay the same, new ones are appended, and readers ignore columns that
+//! they do not know.
 
 use parquet::data_type::ByteArray;
 
 use crate::cells::{Buffer, Cell, Kind, Word};
 
-/// The version of the tables. It grows with each column or table that is added, and `docs/columns.md` says what was.
+/// The version of the tables. It is increased with each added column or table, which `docs/columns.md` lists.
 pub const SCHEMA_VERSION: u32 = 5;
 
 /// A column.
@@ -14,11 +15,11 @@ pub const SCHEMA_VERSION: u32 = 5;
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Kind,
-    /// Whether it may be NULL.
+    /// Whether values may be NULL.
     pub is_nullable: bool,
-    /// What it means.
+    /// The meaning of the column.
     pub meaning: &'static str,
 }
 
@@ -27,13 +28,13 @@ pub struct Column {
 pub struct TableSchema {
     /// Its name.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub meaning: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
 }
 
-/// What a table is made of.
+/// A row of a table.
 pub(crate) trait Row {
     /// The table.
     const SCHEMA: TableSchema;

@@ -1,4 +1,4 @@
-//! How the rows of a job are divided among those who write them.
+//! Divides the rows of a job among several writers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,16 +9,16 @@ use std::path::PathBuf;
 use omptrace_timeline::Timeline;
 use omptrace_trace_format::Reader;
 
-/// The most parts of a job with fewer processes. Who asks for more gets parts that are empty.
+/// Maximum number of parts of a job with fewer processes. If more parts are requested, the rest are empty.
 const MAX_PARTS: usize = 1 << 16;
-/// Smaller processes are not divided: each part interprets the whole process.
+/// Smaller processes are not divided, because each writer of a part interprets the whole process.
 const MIN_PART_BYTES: u64 = 1 << 20;
 
-/// A part of the rows of a process: each `of`-th row group of each table. All who write a part interpret the whole process. So the
-/// numbers of tasks and teams are the same, and each row is in one part.
+/// A part of a process's rows: every `of`-th row group of each table. Each writer interprets the whole process, so the
+/// numbers of tasks and teams are the same in all parts, and each row is in exactly one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// From 0.
+    /// The number of the part, counted from 0.
     pub(crate) number: usize,
     pub(crate) of: usize,
 }
@@ -27,12 +27,12 @@ impl Share {
     /// All rows.
     pub(crate) const WHOLE: Share = Share { number: 0, of: 1 };
 
-    /// Whether a table's row group of this number is in it.
+    /// Whether the row group with this number belongs to the part.
     pub(crate) fn has(self, group: usize) -> bool {
         group % self.of == self.number
     }
 
-    /// The file of a table.
+    /// The name of a table's file.
     pub(crate) fn file_name(self) -> String {
         let Share { number, of } = self;
         match of {
@@ -42,20 +42,21 @@ impl Share {
     }
 }
 
-/// A part of a job that one machine may write.
+/// A part of a job, to be written by one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobPart {
-    /// Its number, from 1, and that of all parts: `--part 1/8`.
+    /// The number of the part, counted from 1, and the number of parts: `--part 1/8`.
     pub part: (usize, usize),
-    /// The trace of its process.
+    /// The trace of the process.
     pub trace: PathBuf,
-    /// The part of the process's rows that it has: its number, from 1, and how many there are.
+    /// The part of the process's rows: its number, counted from 1, and the number of such parts.
     pub rows: (usize, usize),
-    /// The bytes of the trace, divided by these.
+    /// The size of the trace in bytes, divided by the number of the process's parts.
     pub bytes: u64,
 }
 
-/// The parts of `inputs` of which none has more than `max_bytes` of a trace: what `--part I/N` writes, if N is their number.
+/// Divides `inputs` into parts with at most `max_bytes` of a trace each. `--part I/N` writes these parts, if N is their
+/// number.
 pub fn splits(inputs: &[&Reader], max_bytes: NonZero<u64>) -> Vec<JobPart> {
     let timeline = Timeline::of(inputs);
     let readers = (0..inputs.len()).filter_map(|number| timeline.process(number));
@@ -71,16 +72,16 @@ pub fn splits(inputs: &[&Reader], max_bytes: NonZero<u64>) -> Vec<JobPart> {
     shares(&bytes, parts).enumerate().map(part).collect()
 }
 
-/// The bytes of a trace's file.
+/// The size of a trace's file.
 pub(crate) fn size(reader: &Reader) -> u64 {
     fs::metadata(reader.path()).map_or(0, |file| file.len())
 }
 
-/// How many parts each process has: 1, and more for large ones, where there are more `parts` than processes. `bytes`: the sizes of
-/// the processes' traces. The parts are as equal as they can be, and the same wherever this is computed.
+/// Number of parts per process: 1, or more for large processes if there are more `parts` than processes. `bytes`: the
+/// sizes of the traces. The parts are as equal as possible, and the result is the same on each machine.
 fn parts_by_process(bytes: &[u64], parts: usize) -> Vec<usize> {
     let mut counts = vec![1; bytes.len()];
-    // The process whose parts are the largest comes first, else the first process.
+    // The process with the largest parts comes first; if several are equal, the first process.
     let next = |process: usize, parts: usize| (bytes[process] / parts as u64, Reverse(process));
     let mut processes: BinaryHeap<_> = (0..bytes.len()).map(|process| next(process, 1)).collect();
     for _ in bytes.len()..parts.min(MAX_PARTS) {
@@ -95,7 +96,7 @@ fn parts_by_process(bytes: &[u64], parts: usize) -> Vec<usize> {
     counts
 }
 
-/// How many parts it takes for none to be larger than `max_bytes`.
+/// Number of parts that are necessary to keep each part below `max_bytes`.
 fn parts_of_at_most(bytes: &[u64], max_bytes: NonZero<u64>) -> usize {
     let max_bytes = max_bytes.get().max(MIN_PART_BYTES);
     let parts = bytes.iter().map(|bytes| bytes.div_ceil(max_bytes).max(1));
@@ -103,7 +104,7 @@ fn parts_of_at_most(bytes: &[u64], max_bytes: NonZero<u64>) -> usize {
     parts.min(MAX_PARTS.max(bytes.len()))
 }
 
-/// The processes that part `part` of `parts` writes, from 0, and the share of each.
+/// The processes that belong to part `part` (counted from 0) of `parts`, and the share of each.
 pub(crate) fn of_part(bytes: &[u64], part: usize, parts: usize) -> Vec<(usize, Share)> {
     if parts <= bytes.len() {
         let processes = (part..bytes.len()).step_by(parts);
@@ -112,7 +113,7 @@ pub(crate) fn of_part(bytes: &[u64], part: usize, parts: usize) -> Vec<(usize, S
     shares(bytes, parts).nth(part).into_iter().collect()
 }
 
-/// The parts of a job that has no fewer of them than processes, in order.
+/// The parts of a job with at least as many parts as processes, in order.
 fn shares(bytes: &[u64], parts: usize) -> impl Iterator<Item = (usize, Share)> {
     let counts = parts_by_process(bytes, parts).into_iter().enumerate();
     counts.flat_map(|(process, of)| (0..of).map(move |number| (process, Share { number, of })))

@@ -1,4 +1,4 @@
-//! A table of one process: rows come in, and go to the file by row groups.
+//! A table of one process: collects rows, and writes them to the file in row groups.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +17,7 @@ use crate::cells::{Buffer, Kind};
 use crate::schema::{Row, SCHEMA_VERSION, TableSchema};
 use crate::share::Share;
 
-/// Rows of a row group. DuckDB works on as many at once, by thread.
+/// Number of rows per row group. DuckDB processes this many at once per thread.
 const GROUP_ROWS: usize = 1 << 17;
 
 /// A table of one process.
@@ -26,7 +26,7 @@ pub(crate) struct Table<R> {
     share: Share,
     columns: Vec<Buffer>,
     rows: usize,
-    /// The number of the row group that comes next, and whether it is in the share.
+    /// The number of the next row group, and whether it belongs to the share.
     group: usize,
     is_ours: bool,
     file: Option<SerializedFileWriter<File>>,
@@ -35,7 +35,7 @@ pub(crate) struct Table<R> {
 }
 
 impl<R: Row> Table<R> {
-    /// A table whose file comes to lie in `folder`, when it has rows. Those of this share are written.
+    /// A table, whose file is created in `folder` when there are rows. Only the rows of this share are written.
     pub(crate) fn new(folder: PathBuf, share: Share) -> Table<R> {
         Table {
             folder,
@@ -95,10 +95,10 @@ impl<R: Row> Table<R> {
         self.error.is_some()
     }
 
-    /// Ends the table. Where `is_needed`, there is a file even without rows.
+    /// Finishes the table. If `is_needed`, creates the file even without rows.
     ///
     /// # Errors
-    /// The first error of writing.
+    /// The first write error.
     pub(crate) fn finish(mut self, is_needed: bool) -> io::Result<()> {
         if self.rows > 0 {
             self.end_group();
@@ -116,7 +116,7 @@ impl<R: Row> Table<R> {
     }
 }
 
-/// The file of a table, which appears with the first rows.
+/// The file of a table, which is created for the first rows.
 fn file<'f>(
     known: &'f mut Option<SerializedFileWriter<File>>,
     folder: &Path,
@@ -158,7 +158,7 @@ fn schema(table: &TableSchema) -> Result<Type, ParquetError> {
     Type::group_type_builder(table.name).with_fields(columns.collect::<Result<_, _>>()?).build()
 }
 
-/// Words are dictionaries; numbers that grow are differences.
+/// Words are encoded as dictionaries, and growing numbers as differences.
 fn properties(table: &TableSchema) -> WriterProperties {
     let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     let properties = WriterProperties::builder()

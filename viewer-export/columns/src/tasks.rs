@@ -5,7 +5,7 @@ use omptrace_timeline::model::{Ns, TaskId};
 
 use crate::schema::TaskRow;
 
-/// The tasks that there are.
+/// The existing tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     count: i64,
@@ -13,7 +13,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// A thread creates a task at a place, as the child of another.
+    /// A thread creates a task at a place, as a child of another task.
     pub(crate) fn create(
         &mut self,
         id: TaskId,
@@ -41,7 +41,7 @@ impl Tasks {
         self.open.insert(id, row);
     }
 
-    /// A thread begins the task, or goes on with it; gives the task's number.
+    /// A thread starts or resumes the task. Returns the task's number.
     pub(crate) fn switch(&mut self, id: TaskId, thread: i32, now: Ns) -> Option<i64> {
         let row = self.open.get_mut(&id)?;
         row.executed_by.get_or_insert(thread);
@@ -50,7 +50,7 @@ impl Tasks {
         Some(row.task)
     }
 
-    /// A thread was in the task for this long.
+    /// A thread executed the task for this long.
     pub(crate) fn ran(&mut self, id: TaskId, ns: Ns) {
         if let Some(row) = self.open.get_mut(&id) {
             row.run_ns += ns;
@@ -63,7 +63,7 @@ impl Tasks {
         Some(TaskRow { end_ns: Some(now), ..row })
     }
 
-    /// Tasks whose end was not seen, in the order of their numbers.
+    /// The tasks whose end is missing, in the order of their numbers.
     pub(crate) fn rest(&mut self) -> Vec<TaskRow> {
         let mut rows: Vec<TaskRow> = self.open.drain().map(|(_, row)| row).collect();
         rows.sort_unstable_by_key(|row| row.task);

@@ -1,4 +1,4 @@
-//! Teams and locks: what begins in one event and ends in another, by numbers that are used again.
+//! Teams and locks: rows that one event starts and another one ends, identified by numbers that are reused.
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{LockId, Ns, TeamId};
@@ -6,7 +6,7 @@ use omptrace_timeline::model::{LockId, Ns, TeamId};
 use crate::cells::Word;
 use crate::schema::{LockRow, TeamRow};
 
-/// The teams that there are.
+/// The existing teams.
 #[derive(Debug, Default)]
 pub(crate) struct Teams {
     count: i64,
@@ -25,7 +25,7 @@ impl Teams {
         self.open.insert(id, row);
     }
 
-    /// The row of the next team, of which nothing is known but that it is there.
+    /// The row of a new team, of which nothing else is known yet.
     fn new_row(&mut self, begin_ns: Ns) -> TeamRow {
         let team = self.count;
         self.count += 1;
@@ -41,14 +41,14 @@ impl Teams {
         }
     }
 
-    /// The place of the team's region.
+    /// Sets the place of the team's region.
     pub(crate) fn entered(&mut self, id: TeamId, place: i32) {
         if let Some(row) = self.open.get_mut(&id) {
             row.place = Some(place);
         }
     }
 
-    /// A thread joins the team of that many threads; gives the team's number.
+    /// A thread joins the team, which has this size. Returns the team's number.
     pub(crate) fn begin(&mut self, id: TeamId, now: Ns, size: u32) -> i64 {
         if !self.open.contains_key(&id) {
             let row = self.new_row(now);
@@ -66,7 +66,7 @@ impl Teams {
         Some(TeamRow { end_ns: Some(now), ..row })
     }
 
-    /// Teams whose end was not seen, in the order of their numbers.
+    /// The teams whose end is missing, in the order of their numbers.
     pub(crate) fn rest(&mut self) -> Vec<TeamRow> {
         let mut rows: Vec<TeamRow> = self.open.drain().map(|(_, row)| row).collect();
         rows.sort_unstable_by_key(|row| row.team);
@@ -74,14 +74,14 @@ impl Teams {
     }
 }
 
-/// Locks that threads have.
+/// Locks that are held.
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
     open: FastMap<(LockId, u32), LockRow>,
 }
 
 impl Holds {
-    /// A thread gets a lock.
+    /// A thread acquires a lock.
     pub(crate) fn acquire(
         &mut self,
         (lock, order): (LockId, u32),
@@ -102,13 +102,13 @@ impl Holds {
         self.open.insert((lock, order), row);
     }
 
-    /// A thread releases what was acquired with that order.
+    /// A thread releases the acquisition with this number.
     pub(crate) fn release(&mut self, lock: LockId, order: u32, now: Ns) -> Option<LockRow> {
         let row = self.open.remove(&(lock, order))?;
         Some(LockRow { end_ns: Some(now), ..row })
     }
 
-    /// Locks whose release was not seen.
+    /// The locks whose release is missing.
     pub(crate) fn rest(&mut self) -> Vec<LockRow> {
         let mut rows: Vec<LockRow> = self.open.drain().map(|(_, row)| row).collect();
         rows.sort_unstable_by_key(|row| (row.begin_ns, row.wait_id, row.acquisition));

@@ -1,11 +1,11 @@
-//! The folder of an archive.
+//! The directory of an archive.
 //!
 //! ```text
-//! traces.otf2        anchor: what the archive is made of; written last, so without it nothing is taken for an archive
+//! traces.otf2        anchor: the contents of the archive; written last, because without it a directory is not an archive
 //! traces.def         global definitions
-//! traces.marker      what the reader should know
+//! traces.marker      notes to the reader
 //! traces/N.evt       events of location N
-//! traces/N.def       definitions of location N: none
+//! traces/N.def       definitions of location N, if it has any
 //! ```
 
 use std::fs;
@@ -19,38 +19,39 @@ use crate::records::{
     CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, Record, put_record,
 };
 
-/// Bytes of a chunk of definitions, as the reference library has it.
+/// Bytes per chunk of definitions, as in the reference library.
 const DEFINITION_CHUNK_BYTES: usize = 4 << 20;
-/// Bytes of a chunk of events, and where there are many locations: readers keep two chunks of each in memory, and we one.
+/// Bytes per chunk of events; the second value is used if there are many locations. Readers keep two chunks of each
+/// location in memory, and this writer keeps one.
 const EVENT_CHUNK_BYTES: usize = 1 << 20;
 const MANY_LOCATIONS: usize = 64;
 const SMALL_EVENT_CHUNK_BYTES: usize = 256 << 10;
 
-/// An archive that is being written.
+/// An archive to which data is being written.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
     event_chunk_bytes: usize,
 }
 
-/// The content of the anchor.
+/// The contents of the anchor.
 #[derive(Debug)]
 pub struct Anchor<'a> {
-    /// Locations that were written.
+    /// Number of locations written.
     pub locations: u64,
-    /// Global definitions that were written.
+    /// Number of global definitions written.
     pub definitions: u64,
-    /// Properties of the archive: names and values.
+    /// Names and values of the archive's properties.
     pub properties: &'a [(String, String)],
-    /// Not 0; equal archives have equal numbers.
+    /// Must not be 0. Equal archives have equal ids.
     pub trace_id: u64,
 }
 
 impl Archive {
-    /// Begins an archive in `folder`, which is there and empty, of about `locations` locations.
+    /// Begins an archive in the existing, empty directory `folder`. `locations`: their approximate number.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// The directory is not writable.
     pub fn create(folder: &Path, locations: usize) -> io::Result<Archive> {
         fs::create_dir(folder.join("traces"))?;
         Ok(Archive {
@@ -72,20 +73,20 @@ impl Archive {
         self.path(&format!("traces/{location}.evt"))
     }
 
-    /// The path of a stream's events, until all threads have their numbers.
+    /// The path of a stream's events before all threads have been numbered.
     pub fn stream_events(&self, stream: u32) -> PathBuf {
         self.path(&format!("traces/stream-{stream}.evt"))
     }
 
-    /// Makes a stream the location of that number: its events are complete.
+    /// Turns a stream, whose events are complete, into the location with this number.
     ///
     /// # Errors
-    /// The file cannot have its name.
+    /// The file cannot be renamed.
     pub fn number_stream(&self, stream: u32, location: u32) -> io::Result<()> {
         fs::rename(self.stream_events(stream), self.events(location))
     }
 
-    /// Bytes of a chunk of events.
+    /// Bytes per chunk of events.
     pub fn event_chunk_bytes(&self) -> usize {
         self.event_chunk_bytes
     }
@@ -105,18 +106,18 @@ impl Archive {
         DefinitionFile::create(self.path("traces.marker"))
     }
 
-    /// Writes the anchor: the archive is complete.
+    /// Writes the anchor, which completes the archive.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn finish(self, anchor: &Anchor<'_>) -> io::Result<()> {
         let mut out = vec![CHUNK_HEADER, LITTLE_ENDIAN];
         out.extend(b"OTF2\0");
-        // Formats of the anchor and of the trace; the version of OTF2 whose records these are.
+        // Format versions of the anchor and of the trace, and the OTF2 version of the records.
         out.extend([3, 2, 3, 0, 0]);
         Full(self.event_chunk_bytes as u64).put(&mut out);
         Full(DEFINITION_CHUNK_BYTES as u64).put(&mut out);
-        // Files of a file system, not compressed.
+        // Plain files, not compressed.
         out.extend([1, 1]);
         Full(anchor.locations).put(&mut out);
         Full(anchor.definitions).put(&mut out);
@@ -137,7 +138,7 @@ impl Archive {
     }
 }
 
-/// A file of definitions that is being written.
+/// A file of definitions to which data is being written.
 #[derive(Debug)]
 pub struct DefinitionFile {
     chunks: Chunks,
@@ -150,7 +151,7 @@ impl DefinitionFile {
         DefinitionFile { chunks: Chunks::create(path, DEFINITION_CHUNK_BYTES), record: Vec::new(), count: 0 }
     }
 
-    /// The next definition.
+    /// Appends a definition.
     pub fn put<R: Record>(&mut self, definition: &R) {
         self.record.clear();
         put_record(&mut self.record, definition);
@@ -159,10 +160,10 @@ impl DefinitionFile {
         self.count += 1;
     }
 
-    /// Writes the rest. Gives the number of definitions.
+    /// Writes the remaining data. Returns the number of definitions.
     ///
     /// # Errors
-    /// The first of all that was written.
+    /// The first write error.
     pub fn finish(mut self) -> io::Result<u64> {
         self.chunks.finish()?;
         Ok(self.count)

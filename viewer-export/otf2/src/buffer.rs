@@ -1,8 +1,8 @@
-//! Where the bytes of records are put together.
+//! Buffers in which records are assembled.
 
-/// Takes bytes behind each other.
+/// A destination for bytes.
 pub trait Out {
-    /// Appends the first `len` of `bytes`. A store of fixed width costs less than a copy of variable length.
+    /// Appends the first `len` bytes of `bytes`. A store of fixed width is cheaper than a copy of variable length.
     fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize);
     /// Appends all of `bytes`.
     fn store_all(&mut self, bytes: &[u8]);
@@ -11,7 +11,7 @@ pub trait Out {
 impl Out for Vec<u8> {
     #[inline]
     fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
-        // A store of fixed width, of which the rest is cut off again.
+        // Stores the full width, and cuts the rest off.
         let start = self.len();
         self.extend_from_slice(&bytes);
         self.truncate(start + len);
@@ -22,10 +22,10 @@ impl Out for Vec<u8> {
     }
 }
 
-/// Bytes behind the capacity, for stores that are wider than what they append.
+/// Bytes beyond the capacity, for stores that are wider than the appended data.
 const SPARE_BYTES: usize = 16;
 
-/// Bytes of a capacity that does not grow: who appends knows that there is room. By default there is none.
+/// A buffer of fixed capacity (0 by default). The caller must make sure that there is room.
 #[derive(Debug, Default)]
 pub struct Buffer {
     bytes: Box<[u8]>,
@@ -33,41 +33,41 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// One for this many bytes. Those that are never written take no memory.
+    /// A buffer for this many bytes. Pages that are never written take no memory.
     pub fn new(capacity: usize) -> Buffer {
         Buffer { bytes: vec![0; capacity + SPARE_BYTES].into(), len: 0 }
     }
 
     #[inline]
-    /// Bytes that were appended.
+    /// Number of appended bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was appended.
+    /// Whether the buffer contains no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Removes all bytes; the capacity stays.
+    /// Removes all bytes; the capacity is preserved.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Appends zeros up to a length.
+    /// Appends zeros until the length is `len`.
     pub fn fill(&mut self, len: usize) {
         self.bytes[self.len..len].fill(0);
         self.len = len;
     }
 
     #[inline]
-    /// The bytes that were appended.
+    /// The appended bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
     #[inline]
-    /// The bytes that were appended.
+    /// The appended bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.len]
     }

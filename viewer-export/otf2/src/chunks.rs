@@ -1,12 +1,12 @@
-//! A file in chunks of equal size, of which each can be read by itself.
+//! A file in chunks of equal size, each of which can be read separately.
 //!
 //! ```text
 //! chunk   03 42, numbers of its first and last event (full); records; 00 up to the chunk's size
-//! last    03 42, ...; records; 02 01, and there the file ends
+//! last    03 42, ...; records; 02 01, where the file ends
 //! ```
 //!
 //! A record never straddles chunks, and at least one 00 follows the last record of a chunk. The last chunk never has
-//! the full size: readers that count chunks by the file's size would look for one more.
+//! the full size: readers that compute the number of chunks from the file's size would expect another one.
 
 use std::fs::File;
 use std::io;
@@ -19,31 +19,31 @@ use crate::records::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LIT
 /// Bytes of a chunk's header.
 const HEADER_BYTES: usize = 18;
 
-/// A chunked file that is being written. It is open only while it is written to: there may be more files than a process
-/// may have open.
+/// A chunked file to which data is being written. It is open only during a write, because there may be more files than
+/// a process may have open.
 #[derive(Debug)]
 pub struct Chunks {
     path: PathBuf,
     chunk_bytes: usize,
-    /// The newest chunk, so far.
+    /// The current, incomplete chunk.
     chunk: Buffer,
-    /// The chunks before it.
+    /// Number of complete chunks.
     complete: u64,
-    /// Records that count as events; none in files of definitions.
+    /// Number of event records; 0 in files of definitions.
     events: u64,
-    /// The events before this chunk.
+    /// Number of events before this chunk.
     events_before: u64,
     error: Option<io::Error>,
 }
 
-/// Bytes of a file that are known later.
+/// The position of bytes in a file that are filled in later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     offset: u64,
 }
 
 impl Site {
-    /// The place of a file's first record.
+    /// The position of a file's first record.
     pub const FIRST: Site = Site { offset: HEADER_BYTES as u64 };
 }
 
@@ -71,7 +71,7 @@ impl Chunks {
         self.events_before = self.events;
     }
 
-    /// Makes room for a record of up to `len` bytes. True where it comes first in a new chunk.
+    /// Makes room for a record of up to `len` bytes. True if the record will be the first one in a new chunk.
     #[inline]
     pub fn room(&mut self, len: usize) -> bool {
         let is_full = self.chunk.len() + len >= self.chunk_bytes;
@@ -90,29 +90,29 @@ impl Chunks {
         self.begin_chunk();
     }
 
-    /// Where to append a record, after [`Chunks::room`].
+    /// The buffer for a record, after [`Chunks::room`].
     #[inline]
     pub fn bytes(&mut self) -> &mut Buffer {
         &mut self.chunk
     }
 
-    /// The newest record was an event.
+    /// Counts the newest record as an event.
     #[inline]
     pub fn count_event(&mut self) {
         self.events += 1;
     }
 
-    /// Events that were written.
+    /// Number of events written.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The place of the next byte.
+    /// The position of the next byte.
     pub fn site(&self) -> Site {
         Site { offset: self.complete * self.chunk_bytes as u64 + self.chunk.len() as u64 }
     }
 
-    /// Replaces the bytes that are `distance` behind `site`.
+    /// Replaces the bytes at `distance` after `site`.
     pub fn patch(&mut self, site: Site, distance: usize, bytes: &[u8]) {
         let offset = site.offset + distance as u64;
         let chunk_start = self.complete * self.chunk_bytes as u64;
@@ -126,7 +126,7 @@ impl Chunks {
     }
 
     fn write_chunk(&mut self) {
-        // An empty file of definitions has these numbers, too.
+        // An empty file of definitions contains these numbers, too.
         let numbers = [self.events_before + 1, self.events];
         let bytes = self.chunk.bytes_mut();
         bytes[2..10].copy_from_slice(&numbers[0].to_le_bytes());
@@ -149,10 +149,10 @@ impl Chunks {
         self.error.is_some()
     }
 
-    /// Writes the rest.
+    /// Writes the remaining data.
     ///
     /// # Errors
-    /// The first of all that was written.
+    /// The first write error.
     pub fn finish(&mut self) -> io::Result<()> {
         const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 

@@ -1,7 +1,7 @@
-//! The bytes of OTF2's primitive values.
+//! The encoding of OTF2's primitive values.
 //!
-//! Numbers are *compressed* - a byte that says how many follow, then that many of the lowest, none for 0 - or *full*, of a
-//! fixed width. A reference that is undefined has all bits set, which compressed is the one byte `ff`.
+//! Numbers are either *compressed* - a byte with the number of bytes that follow, then the lowest bytes, none for 0 -
+//! or *full*, with a fixed width. An undefined reference has all bits set; its compressed form is the single byte `ff`.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use crate::buffer::Out;
 
 /// A value as a field of a record.
 pub trait Field: Sized {
-    /// The most bytes that it takes.
+    /// The maximum number of bytes of its encoding.
     const MAX_BYTES: usize = usize::MAX;
-    /// Appends it, little-endian.
+    /// Appends the value, little-endian.
     fn put(&self, out: &mut impl Out);
-    /// Takes it off the front; `None` where the bytes end too early or are no such value.
+    /// Decodes a value from the front; `None` if the bytes end too early or are invalid.
     fn take(from: &mut Bytes<'_>) -> Option<Self>;
-    /// Calls `visit` with the definitions that it refers to.
+    /// Calls `visit` with the definitions to which the value refers.
     fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
         let _ = visit;
     }
 }
 
-/// Bytes of a file, from the front.
+/// Bytes of a file, consumed from the front.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<'b> {
-    /// The bytes that follow.
+    /// The remaining bytes.
     pub rest: &'b [u8],
     /// Whether numbers of fixed width are big-endian.
     pub big_endian: bool,
 }
 
 impl<'b> Bytes<'b> {
-    /// Takes `len` bytes; `None` where there are fewer.
+    /// Takes `len` bytes; `None` if there are fewer.
     pub fn slice(&mut self, len: usize) -> Option<&'b [u8]> {
         let (front, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;
@@ -59,7 +59,7 @@ impl<'b> Bytes<'b> {
         }
     }
 
-    /// Text up to the byte 0 that ends it.
+    /// Takes text up to the terminating byte 0.
     pub fn text(&mut self) -> Option<String> {
         let len = self.rest.iter().position(|byte| *byte == 0)?;
         let text = String::from_utf8_lossy(self.slice(len)?).into_owned();
@@ -68,13 +68,13 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// How many bytes of `value` are not leading zeros.
+/// Number of bytes of `value` without leading zeros.
 #[inline]
 pub fn significant_bytes(value: u64) -> usize {
     ((u64::BITS + 7 - value.leading_zeros()) / 8) as usize
 }
 
-/// Appends the `len` lowest bytes of `value`, behind their number.
+/// Appends the number `len`, and then the `len` lowest bytes of `value`.
 #[inline]
 pub fn put_sized(out: &mut impl Out, value: u64, len: usize) {
     let bytes = u128::from(value) << 8 | len as u128;
@@ -90,7 +90,7 @@ fn put_compressed(out: &mut impl Out, value: u64, undefined: u64) {
     }
 }
 
-/// Enumerators and other single bytes.
+/// Enumerators, and other single bytes.
 impl Field for u8 {
     const MAX_BYTES: usize = 1;
 
@@ -103,7 +103,7 @@ impl Field for u8 {
     }
 }
 
-/// Compressed.
+/// A compressed number.
 impl Field for u32 {
     const MAX_BYTES: usize = 5;
 
@@ -117,7 +117,7 @@ impl Field for u32 {
     }
 }
 
-/// Compressed.
+/// A compressed number.
 impl Field for u64 {
     const MAX_BYTES: usize = 9;
 
@@ -131,7 +131,7 @@ impl Field for u64 {
     }
 }
 
-/// Compressed; a negative number takes all eight bytes.
+/// A compressed number; a negative number takes all eight bytes.
 impl Field for i64 {
     const MAX_BYTES: usize = 9;
 
@@ -144,7 +144,7 @@ impl Field for i64 {
     }
 }
 
-/// Eight bytes in any case.
+/// A number of always eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full(pub u64);
 
@@ -160,10 +160,10 @@ impl Field for Full {
     }
 }
 
-/// Longer texts are cut: a record must fit a chunk.
+/// Longer texts are cut, because a record must fit into a chunk.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// Text up to a byte 0.
+/// Text with a terminating byte 0.
 impl Field for String {
     fn put(&self, out: &mut impl Out) {
         let end = self.find('\0').unwrap_or(self.len());
@@ -181,9 +181,9 @@ impl Field for String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Added<T>(pub T);
 
-/// The value of a field in records that lack it.
+/// The value of an added field in records that lack it.
 pub trait Missing {
-    /// The reference to nothing.
+    /// The undefined reference.
     const MISSING: Self;
 }
 
@@ -218,7 +218,7 @@ impl<T: Field + Missing> Field for Added<T> {
     }
 }
 
-/// Behind their number.
+/// A list, preceded by its length.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, out: &mut impl Out) {
         (self.len() as u32).put(out);
@@ -227,7 +227,7 @@ impl<T: Field> Field for Vec<T> {
 
     fn take(from: &mut Bytes<'_>) -> Option<Vec<T>> {
         let len = u32::take(from)? as usize;
-        // Each takes at least one byte, so a wrong number does not make a long list.
+        // Each element takes at least one byte, so a wrong length does not lead to a long list.
         if len > from.rest.len() {
             return None;
         }
@@ -239,7 +239,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Behind their number, which is one byte.
+/// A list, preceded by its length in one byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortList<T>(pub Vec<T>);
 
@@ -259,12 +259,12 @@ impl<T: Field> Field for ShortList<T> {
     }
 }
 
-/// The numbers behind local numbers.
+/// A mapping from local to global numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mappings {
-    /// The numbers of local numbers from 0.
+    /// The global numbers for local numbers from 0 on.
     Dense(Vec<u64>),
-    /// Local and global numbers.
+    /// Pairs of local and global numbers.
     Sparse(Vec<(u64, u64)>),
 }
 
@@ -290,7 +290,7 @@ impl Field for Mappings {
     fn take(from: &mut Bytes<'_>) -> Option<Mappings> {
         let len = u64::take(from)?;
         let is_dense = from.byte()? == 0;
-        // Each takes at least one byte, so a wrong number does not make a long list.
+        // Each element takes at least one byte, so a wrong length does not lead to a long list.
         if len > from.rest.len() as u64 {
             return None;
         }
@@ -303,7 +303,7 @@ impl Field for Mappings {
     }
 }
 
-/// A value of a metric, with its type: a number of 64 bits, whatever it means.
+/// A metric's value with its type: a 64-bit number, whose meaning depends on the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricValue {
     /// The number of the type.
@@ -323,15 +323,15 @@ impl Field for MetricValue {
     }
 }
 
-/// Turns a row `Name(number): Kind` into a reference to definitions of that kind.
+/// Turns a row `Name(number): Kind` into a type for references to definitions of this kind.
 macro_rules! references {
     ($($Name:ident($Number:ty): $Kind:ident)*) => { $(
-        /// A reference; all bits set where it is undefined.
+        /// A reference; undefined if all bits are set.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $Name(pub $Number);
 
         impl $Name {
-            /// The reference to nothing.
+            /// The undefined reference.
             pub const UNDEFINED: $Name = $Name(<$Number>::MAX);
         }
 
@@ -361,8 +361,8 @@ macro_rules! references {
     )* };
 }
 
-/// The kinds of things that definitions define. Communicators and inter-communicators share their numbers, as do metric
-/// classes and instances.
+/// The kinds of definitions. Communicators and inter-communicators share their numbers, and so do metric classes and
+/// instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A text.
@@ -373,7 +373,7 @@ pub enum Kind {
     SystemTreeNode,
     /// A process.
     LocationGroup,
-    /// A thread or a stream of a device.
+    /// A thread, or a stream of a device.
     Location,
     /// A region of code.
     Region,
@@ -441,7 +441,7 @@ references! {
     CallpathRef(u32): Callpath
 }
 
-/// A value with its type, as of an attribute or property.
+/// A value with its type, for attributes and properties.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TypedValue {
     /// `OTF2_TYPE_UINT64`.
@@ -454,7 +454,7 @@ pub enum TypedValue {
     String(StringRef),
     /// `OTF2_TYPE_LOCATION`.
     Location(LocationRef),
-    /// One of the other types, by number: a reference, or a number of which only the place in the file matters.
+    /// Another type, by number: a reference, or a number that is only skipped.
     Other(u8, u64),
 }
 
@@ -509,7 +509,7 @@ impl Field for TypedValue {
             TypedValue::INT64 => TypedValue::Int64(i64::take(from)?),
             TypedValue::STRING => TypedValue::String(Field::take(from)?),
             TypedValue::LOCATION => TypedValue::Location(Field::take(from)?),
-            // INT8, UINT16 and INT16, FLOAT, DOUBLE are of fixed width.
+            // INT8, UINT16, INT16, FLOAT and DOUBLE have a fixed width.
             5 => TypedValue::Other(number, from.number(1)?),
             2 | 6 => TypedValue::Other(number, from.number(2)?),
             9 => TypedValue::Other(number, from.number(4)?),
@@ -534,7 +534,7 @@ impl Field for TypedValue {
     }
 }
 
-/// The kind of thing that values of a type refer to (`OTF2_Type`), besides texts and locations.
+/// The kind of definition to which values of a type refer (`OTF2_Type`), other than strings and locations.
 fn referred_kind(value_type: u8) -> Option<Kind> {
     Some(match value_type {
         12 => Kind::Attribute,

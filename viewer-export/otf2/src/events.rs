@@ -1,7 +1,7 @@
-//! The events of one location, as its `.evt` file has them.
+//! The events of one location, in the format of its `.evt` file.
 //!
-//! A time comes before the first event of a chunk, and before each event whose time is another than that of its
-//! predecessor. An event's attributes come between its time and itself.
+//! A timestamp record precedes the first event of a chunk, and each event whose time differs from its predecessor's. An
+//! event's attributes are between its timestamp and the event itself.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,28 +11,28 @@ use crate::chunks::{Chunks, Site};
 use crate::encoding::significant_bytes;
 use crate::records::{Record, TIMESTAMP, put_record};
 
-/// Bytes of a time.
+/// Bytes of a timestamp record.
 const TIMESTAMP_BYTES: usize = 9;
-/// The most bytes of an event that enters or leaves a region.
+/// Maximum number of bytes of an event that enters or leaves a region.
 const REGION_EVENT_BYTES: usize = 2 + 4;
-/// Records of up to this many bytes are put together where they stay.
+/// Records of up to this many bytes are assembled in the chunk itself.
 const SHORT_RECORD_BYTES: usize = 64;
 
-/// An event file that is being written.
+/// An event file to which data is being written.
 #[derive(Debug)]
 pub struct EventFile {
     chunks: Chunks,
-    /// The time that the newest events of this chunk have.
+    /// The time of the newest event in this chunk.
     time: Option<u64>,
 }
 
 impl EventFile {
-    /// Begins the file of a location.
+    /// Creates the file of a location.
     pub fn create(path: PathBuf, chunk_bytes: usize) -> EventFile {
         EventFile { chunks: Chunks::create(path, chunk_bytes), time: None }
     }
 
-    /// Makes room for an event at `time` of up to `len` bytes, and puts its attributes there.
+    /// Makes room for an event at `time` of up to `len` bytes, and appends its timestamp and attributes.
     #[inline(always)]
     fn begin(&mut self, time: u64, attributes: &[u8], len: usize) {
         if self.chunks.room(TIMESTAMP_BYTES + attributes.len() + len) {
@@ -50,17 +50,18 @@ impl EventFile {
         self.chunks.count_event();
     }
 
-    /// [`Enter`](super::records::Enter) or [`Leave`](super::records::Leave), by its number: these are most events.
+    /// Appends [`Enter`](super::records::Enter) or [`Leave`](super::records::Leave), given by number. Most events are
+    /// of these kinds.
     #[inline(always)]
     pub fn region(&mut self, id: u8, time: u64, attributes: &[u8], region: u32) {
         self.begin(time, attributes, REGION_EVENT_BYTES);
-        // The event has no length but that of its number.
+        // The event has no length field, apart from that of its compressed number.
         let len = significant_bytes(region.into());
         let word = u64::from(id) | (len as u64) << 8 | u64::from(region) << 16;
         self.chunks.bytes().store(word.to_le_bytes(), 2 + len);
     }
 
-    /// Any other event. Gives the place of its record.
+    /// Appends any other event. Returns the position of its record.
     #[inline(always)]
     pub fn event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
         if R::MAX_BYTES > SHORT_RECORD_BYTES {
@@ -87,12 +88,12 @@ impl EventFile {
         site
     }
 
-    /// Replaces bytes that are `distance` behind `site`.
+    /// Replaces the bytes at `distance` after `site`.
     pub fn patch(&mut self, site: Site, distance: usize, bytes: &[u8]) {
         self.chunks.patch(site, distance, bytes);
     }
 
-    /// Gives the first event of the file another time.
+    /// Changes the time of the first event in the file.
     pub fn set_first_time(&mut self, time: u64) {
         self.chunks.patch(Site::FIRST, 1, &time.to_le_bytes());
     }
@@ -107,10 +108,10 @@ impl EventFile {
         self.chunks.failed()
     }
 
-    /// Writes the rest.
+    /// Writes the remaining data.
     ///
     /// # Errors
-    /// The first of all that was written.
+    /// The first write error.
     pub fn finish(&mut self) -> io::Result<()> {
         self.chunks.finish()
     }

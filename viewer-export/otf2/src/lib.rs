@@ -1,15 +1,15 @@
-//! Archives of OTF2, the Open Trace Format of Score-P, Vampir and Scalasca, written, read and checked without the reference
-//! library.
+//! Writes, reads and checks archives in OTF2, the Open Trace Format of Score-P, Vampir and Scalasca, without the
+//! reference library.
 //!
 //! ```text
-//! records       the kinds of records, as a table; encoding: their bytes; buffer: where they are put together
+//! records       the kinds of records, as a table; encoding: their bytes; buffer: where records are assembled
 //! chunks        files in chunks
-//! archive       the folder: anchor, definitions, one file of events per location
+//! archive       the directory: anchor, definitions, one file of events per location
 //! events        the events of a location
-//! check         whether an archive of any writer is sound
+//! check         checks archives from any writer
 //! ```
 //!
-//! Whether an archive is sound, by its anchor:
+//! To check an archive, pass its anchor:
 //!
 //! ```no_run
 //! for finding in otf2_archive::check_archive("run/traces.otf2".as_ref()) {

@@ -1,5 +1,5 @@
-//! The records of OTF2: one row per kind, from which writing and reading are derived. Numbers and fields are those of
-//! OTF2 3.0 in the order of the file; docs/otf2.md lists those that we write.
+//! The records of OTF2, one row per kind, from which writing and reading are derived. Numbers and fields are those of
+//! OTF2 3.0, in the order of the file; docs/otf2.md lists the records that we write.
 
 use crate::buffer::Out;
 use crate::encoding::*;
@@ -37,7 +37,7 @@ macro_rules! records {
 
         #[allow(dead_code, reason = "not all is asked of all tables")]
         impl $Any {
-            /// The record `id` of these fields; `None` where they end too early.
+            /// The record with number `id` and these fields; `None` if the fields end too early.
             #[allow(unused_variables, reason = "some records have no fields")]
             pub fn take(id: u8, from: &mut Bytes<'_>) -> Option<$Any> {
                 match id {
@@ -54,7 +54,7 @@ macro_rules! records {
                 }
             }
 
-            /// Calls `visit` with the definitions that the record refers to.
+            /// Calls `visit` with the definitions to which the record refers.
             #[allow(unused_variables, reason = "some records refer to nothing")]
             pub fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
                 match self {
@@ -66,17 +66,17 @@ macro_rules! records {
     };
 }
 
-/// A record that can be written.
+/// A kind of record that can be written.
 pub trait Record {
     /// The number of its kind.
     const ID: u8;
-    /// The most bytes that it takes, where its length takes no more than one.
+    /// The maximum number of bytes, for records whose length field has one byte.
     const MAX_BYTES: usize;
     /// Appends its fields.
     fn put(&self, out: &mut impl Out);
 }
 
-/// Appends a record: its number, how long it is, its fields.
+/// Appends a record: its number, its length, its fields.
 pub fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
     out.extend_from_slice(&[R::ID, 0]);
     let start = out.len();
@@ -92,24 +92,24 @@ pub fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
     }
 }
 
-/// Ends a chunk that is not the last.
+/// Ends a chunk other than the last.
 pub const END_OF_CHUNK: u8 = 0;
-/// Ends the last chunk, behind [`END_OF_FILE`].
+/// Ends the last chunk, after [`END_OF_FILE`].
 pub const END_OF_BUFFER: u8 = 1;
 /// The last record of a file.
 pub const END_OF_FILE: u8 = 2;
 /// The first record of a chunk.
 pub const CHUNK_HEADER: u8 = 3;
-/// In event files: the time of the events that follow.
+/// In event files: the time of the following events.
 pub const TIMESTAMP: u8 = 5;
-/// In event files: attributes of the event that follows.
+/// In event files: attributes of the following event.
 pub const ATTRIBUTE_LIST: u8 = 6;
 /// Numbers are little-endian.
 pub const LITTLE_ENDIAN: u8 = 0x42;
 /// Numbers are big-endian.
 pub const BIG_ENDIAN: u8 = 0x23;
 
-/// Events without a length: their one field, a compressed number, has its own.
+/// Whether events of this kind have no length field: their only field, a compressed number, contains its own length.
 pub fn is_singleton(id: u8) -> bool {
     matches!(id, Enter::ID | Leave::ID | 16 | 17 | 20 | 21 | 24 | 28..=30)
 }
@@ -133,7 +133,7 @@ records! {
     }
     Callsite = 16 { id: u32, source_file: StringRef, line: u32, entered: RegionRef, left: RegionRef }
     Callpath = 17 { id: u32, parent: CallpathRef, region: RegionRef }
-    /// The type says what the members are: locations, or places in the group of locations.
+    /// The type determines what the members are: locations, or indexes in the group of locations.
     Group = 18 {
         id: u32, name: StringRef, legacy_type: u8, members: Vec<u64>, group_type: u8, paradigm: u8, flags: u32
     }
@@ -234,16 +234,16 @@ records! {
 }
 
 records! {
-    /// A definition of a location's own file, besides those that are global as well.
+    /// A definition in a location's own file, apart from those that may also be global.
     LocalDefinition;
-    /// The numbers in the global definitions of those in this location's events: by number, where the mode is dense.
+    /// Maps numbers in this location's events to numbers of global definitions; by index if the mode is dense.
     MappingTable = 5 { mapping_type: u8, mappings: Mappings }
-    /// The offset that is added to the times of this location's events about this time.
+    /// The offset to add to times of this location's events around this time.
     ClockOffset = 6 { time: Full, offset: i64, deviation: Full }
 }
 
 records! {
-    /// A record of a file of markers.
+    /// A record in the file of markers.
     MarkerRecord;
     DefMarker = 5 { id: u32, group: String, category: String, severity: u8 }
     Marker = 6 { time: u64, duration: u64, marker: u32, scope: u8, scope_reference: u64, text: String }
@@ -251,7 +251,7 @@ records! {
 
 /// `OTF2_MeasurementMode`.
 pub const MEASUREMENT_ON: u8 = 1;
-/// The other.
+/// The opposite of `MEASUREMENT_ON`.
 pub const MEASUREMENT_OFF: u8 = 2;
 
 /// `OTF2_Paradigm`.
@@ -264,7 +264,7 @@ pub mod paradigm {
     pub const MPI: u8 = 4;
     /// `OTF2_PARADIGM_MEASUREMENT_SYSTEM`.
     pub const MEASUREMENT_SYSTEM: u8 = 6;
-    /// Of OTF2 3.1.
+    /// Added in OTF2 3.1.
     pub const OPENMP_TARGET: u8 = 25;
 }
 
@@ -370,8 +370,8 @@ pub mod role {
     pub const ALLOCATE: u8 = 35;
     /// `OTF2_REGION_ROLE_DEALLOCATE`.
     pub const DEALLOCATE: u8 = 36;
-    /// Of OTF2 3.1.
+    /// Added in OTF2 3.1.
     pub const CANCEL: u8 = 39;
-    /// Of OTF2 3.1.
+    /// Added in OTF2 3.1.
     pub const KERNEL: u8 = 40;
 }

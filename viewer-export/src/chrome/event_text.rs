@@ -1,11 +1,11 @@
-//! The text of events: what comes again and again is kept, and copied at once.
+//! The text of events. Repeated text is kept and copied at once.
 
 use crate::writer::decimal::{Pieces, ShortText, put};
 use crate::writer::interned_text::ByWord;
 use crate::writer::json;
 use omptrace_timeline::model::{Argument, Category, LinkKind, Ns, Source, Value, split_place};
 
-/// A text that comes again and again; where it fits, it is copied at once.
+/// A repeated text; if it fits into `N` bytes, it is copied as a block of fixed size.
 #[derive(Default)]
 pub(super) struct Constant<const N: usize> {
     pub(super) text: Vec<u8>,
@@ -19,7 +19,7 @@ impl<const N: usize> Constant<N> {
     }
 }
 
-/// The text behind the time of the ends of a slice.
+/// The text after the time in the start and end of a slice.
 #[derive(Default)]
 pub(super) struct Called {
     /// `,"name":...,"cat":...` and the place.
@@ -31,7 +31,7 @@ pub(super) struct Called {
 /// `"name":` of an argument.
 pub(super) type ArgumentName = Constant<32>;
 
-/// The text behind the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
+/// The text after the id in both ends of a flow: `","name":...,"cat":"flow"}`; and the names of the flow's marks.
 #[derive(Default)]
 pub(super) struct FlowTexts {
     pub(super) start: ShortText<64>,
@@ -55,7 +55,7 @@ impl FlowTexts {
     }
 }
 
-/// The text around the time of each sample of a counter.
+/// The text around the time in each sample of a counter.
 pub(super) struct CounterTexts {
     /// `{"ph":"C","pid":1,"tid":1,"name":"threads","cat":...,"ts":`
     pub(super) before_time: Vec<u8>,
@@ -66,7 +66,7 @@ pub(super) struct CounterTexts {
 /// The text between phase and time in each event of a track: `","pid":1,"tid":2,"ts":`.
 pub(super) type BeforeTime = ShortText<48>;
 
-/// Doubles, which viewers read numbers as, hold all whole ones below.
+/// Viewers read numbers as doubles, which can represent all integers below this one.
 pub(super) const EXACT: u64 = 1 << 53;
 
 /// `{"ph":"B","pid":1,"tid":2,"ts":0.001`: up to 73 bytes, and room for 4 more.
@@ -126,7 +126,7 @@ impl Called {
     }
 }
 
-/// Appends the arguments, each with a comma behind it, and the text before the first.
+/// Appends the arguments, each followed by a comma, with a text before the first.
 #[inline(always)]
 pub(super) fn write_arguments(
     out: &mut Vec<u8>,
@@ -138,7 +138,7 @@ pub(super) fn write_arguments(
     }
 }
 
-/// Like [`write_arguments`], of one at least: there are none at the ends of most slices, which take no call.
+/// Like [`write_arguments`], for at least one argument. The ends of most slices have none, and need no call.
 pub(super) fn write_some_arguments(
     out: &mut Vec<u8>,
     names: &mut ByWord<ArgumentName>,
@@ -179,7 +179,7 @@ pub(super) fn write_some_arguments(
     }
 }
 
-/// Appends the arguments but for ids and addresses in one text, `detail`, as one more argument.
+/// Appends all arguments except ids and addresses as one text, the additional argument `detail`.
 #[inline]
 pub(super) fn write_detail(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
     let is_for_people = |argument: &&Argument<'_>| !matches!(argument.value, Value::Hex(_));
@@ -205,7 +205,7 @@ pub(super) fn write_detail(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
     out.extend_from_slice(b"\",");
 }
 
-/// Ends an event with the arguments that were written before, if there are any.
+/// Ends an event with arguments that were written earlier, if there are any.
 #[inline]
 pub(super) fn end(out: &mut Vec<u8>, arguments: &[u8]) {
     match arguments.split_last() {
@@ -217,7 +217,7 @@ pub(super) fn end(out: &mut Vec<u8>, arguments: &[u8]) {
     }
 }
 
-/// The begin of a slice.
+/// The start of a slice.
 #[inline]
 pub(super) fn slice_begin(
     out: &mut Vec<u8>,
@@ -238,7 +238,7 @@ pub(super) fn slice_begin(
     end(out, arguments);
 }
 
-/// Something without duration.
+/// An event without duration.
 pub(super) fn instant_event(
     out: &mut Vec<u8>,
     before_time: &BeforeTime,
@@ -273,7 +273,7 @@ pub(super) fn slice_end(
     end(out, arguments);
 }
 
-/// One end of a flow. `text` comes behind its id.
+/// One end of a flow. `text` follows its id.
 #[inline]
 pub(super) fn flow_event(
     out: &mut Vec<u8>,

@@ -1,26 +1,31 @@
-//! Chrome's trace event format, as Perfetto's and Catapult's importers want it.
+//! Chrome's trace event format, as Perfetto's and Catapult's importers expect it.
 //!
-//! The importers do other things than the format's description says. The rules here come from running them: Perfetto's,
-//! Catapult's, Speedscope's, Tracy's and that of the Firefox profiler.
+//! The importers deviate from the format's description. The following rules were found by running the importers of
+//! Perfetto, Catapult, Speedscope, Tracy and the Firefox profiler.
 //!
-//! * A slice is a begin (`B`) and an end (`E`), in the order of time on each thread. The sum of time and duration of a complete
-//!   event (`X`) is a double. It may lie above the next one's time: Speedscope and Tracy then lose the end of a slice. One
-//!   `X` beside `B` and `E` changes how equal times are sorted, so there is none.
-//! * An end names its slice, for Speedscope. That takes the two ends of a slice without duration for one only where both have
-//!   the same arguments. Catapult warns of arguments that come twice. With arguments, such a slice is an instant (`i`). So
-//!   a begin waits for what the thread does next.
-//! * An arrow binds to the innermost slice at its time. In Catapult a slice still lasts at the time of its end, so an arrow's end is a
-//!   nanosecond inside of the slice. It is written before what the thread does next, with which the slice may end.
-//! * Perfetto takes for an arrow's source whichever slice began first, see [`Anchor::Moment`]: here a slice without duration.
-//! * Times are microseconds with three decimals, written from integers and counted from the timeline's start; importers read
-//!   them as doubles.
-//! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are the operating system's, as far as
-//!   those are unique: the thread with its process's number is the main one. They are never 0.
-//! * Locks, devices' queues and other tracks are threads of ours, their intervals slices. Arrows lead to slices of threads
-//!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
-//! * Perfetto names a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category. Tracy
-//!   has no processes and makes one plot of equal keys: those of a further process name it.
-//! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
+//! * A slice consists of a start (`B`) and an end (`E`), in chronological order on each thread. For a complete event
+//!   (`X`), importers add time and duration as doubles. The sum may exceed the time of the next event, so that
+//!   Speedscope and Tracy lose the end of a slice. A single `X` among `B` and `E` changes how equal times are sorted,
+//!   so none is used.
+//! * An end contains the name of its slice, for Speedscope, which pairs the start and end of a slice without duration
+//!   only if both have the same arguments. But Catapult warns if arguments are repeated. So a slice with arguments and
+//!   without duration is written as an instant (`i`), and a start is held back until the thread's next event.
+//! * An arrow binds to the innermost slice at its time. In Catapult, a slice includes the time of its end, so an
+//!   arrow's end is a nanosecond inside the slice. It is written before the thread's next event, which may end the
+//!   slice.
+//! * At a moment without a region ([`Anchor::Moment`]), Perfetto would attach an arrow to the slice that started first,
+//!   so a slice without duration is written there.
+//! * Times are microseconds with three decimals, computed with integers, and relative to the timeline's start, because
+//!   importers read them as doubles.
+//! * Ids and addresses are strings: doubles have 53 bits. Process and thread ids are those of the operating system, if
+//!   these are unique: the thread whose id is the process id is the main one. They are never 0.
+//! * Locks, device queues and other tracks are additional threads, with their intervals as slices. Asynchronous events
+//!   are not used: arrows can lead only to slices of threads, and asynchronous events take twice the bytes and cannot
+//!   name their track.
+//! * Perfetto names a counter by its name and the key of its value, Tracy by the key, Catapult by name and category.
+//!   Tracy ignores processes and merges counters with equal keys, so the keys of further processes contain the
+//!   process's name.
+//! * The Firefox profiler shows only the argument `detail`; Tracy finds the source by `loc`.
 
 mod event_text;
 mod track;
@@ -45,7 +50,7 @@ use crate::writer::output::Output;
 use crate::writer::share::Share;
 use crate::writer::system_ids::SystemIds;
 
-/// The places of hidden helpers among a process's threads: behind what its devices did, and behind its locks.
+/// The first thread id of hidden helpers, which are shown after the process's devices and locks.
 const HELPERS_FROM: u32 = 1 << 24;
 
 /// Writes Chrome JSON.
@@ -58,30 +63,31 @@ pub(crate) struct Chrome {
     regions: Vec<Called>,
     counters: Vec<CounterTexts>,
     names: ByWord<ArgumentName>,
-    /// By the kind's name.
+    /// By name of the link's kind.
     flows: ByWord<FlowTexts>,
     /// The texts of intervals.
     called: RecentTexts<Called>,
-    /// The arguments of the newest interval, instant or end: a buffer.
+    /// A buffer for the arguments of the newest interval, instant or end.
     arguments: Vec<u8>,
 }
 
-/// The numbers of a process: its own and its threads', and its place among all of the file.
+/// The ids of a process and its threads, and the process's index in the file.
 struct Numbers {
     ids: SystemIds,
     rank: u32,
 }
 
-/// Added to the numbers of messages, which the ends of an arrow have in different processes. Doubles hold it exactly.
+/// Added to the numbers of messages, because the two ends of such an arrow are in different processes. Doubles
+/// represent the sum exactly.
 const MESSAGES: u64 = 1 << 48;
 
 /// The end of the file.
 pub(crate) const END: &[u8] = b"\n]}\n";
 
 impl Chrome {
-    /// The sink that writes `share` of a file. Where that is not all of it, [`END`] is for its owner to write.
+    /// The sink that writes `share` of a file. If the file has several shares, its owner writes [`END`].
     pub(crate) fn new(mut out: Output, share: Share) -> Chrome {
-        // The first share begins with an event: its process.
+        // The first share begins with an event: the definition of its process.
         let empty = share.is_first();
         if empty {
             out.buffer().extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -104,7 +110,7 @@ impl Chrome {
         self.processes[process.0 as usize].ids.pid()
     }
 
-    /// A metadata event; `value` writes what it says.
+    /// A metadata event; `value` writes its value.
     fn metadata(&mut self, pid: u32, tid: u32, name: &str, value: impl Fn(&mut Vec<u8>)) {
         let out = self.events.next();
         head(out, b'M', pid, tid);
@@ -248,7 +254,7 @@ impl Chrome {
         instant_event(out, &track.before_time, at.time, called, &self.arguments);
     }
 
-    /// An arrow leads from the region that creates a task, not from an instant before.
+    /// Makes an arrow start at the region that creates a task, not at a preceding instant.
     #[inline(never)]
     fn thread_event(&mut self, at: Point, event: &ThreadEvent) {
         let track = &mut self.locations[at.location.0 as usize];
@@ -256,7 +262,7 @@ impl Chrome {
             return;
         }
         if let Some(instant) = track.instant.take() {
-            // In Catapult, the arrow would start on a slice of its time.
+            // In Catapult, the arrow would otherwise start at a slice with the same time.
             let time = (at.time - 1).max(instant);
             let kind = LinkKind::TaskCreate;
             let texts = self.flows.get(kind.name(), || FlowTexts::of(kind));
@@ -298,12 +304,13 @@ impl Chrome {
         let from = &mut self.locations[flow.from.location.0 as usize];
         let time = flow.from.time;
         let cause = match flow.cause {
-            // Else the arrow would start on the instant.
+            // Otherwise, the arrow would start at the instant.
             Anchor::Inside if from.instant.is_some_and(|instant| instant <= time) => Anchor::Moment,
             cause => cause,
         };
-        // What it has begun since is not over, and may end with it. A mark comes before a slice that begins at its time.
-        // Speedscope would take the mark's end before its begin, which is not the next one of that time.
+        // Writes a start that was held back: its slice is still open, and may end at this time. But a mark precedes a
+        // slice that starts at its time. Otherwise, Speedscope would place the mark's end before the mark's start,
+        // because another start with the same time would come first.
         let is_mark = cause == Anchor::Moment;
         if from.newest.is_some_and(|begin| begin < time || begin == time && !is_mark) {
             from.write_begin(events, &self.regions);
@@ -315,7 +322,7 @@ impl Chrome {
             }),
             _ => {
                 let inside = match cause {
-                    // The slice is still open then, and the innermost.
+                    // At that time, the slice is still open and is the innermost one.
                     Anchor::End => (time - 1).max(0),
                     _ => time,
                 };
@@ -360,7 +367,7 @@ impl Chrome {
                 let inside = (at.time - 1).max(begin);
                 flow_event(events.next(), b'f', before_time, inside, id, &texts.finish);
             }
-            // The call began before the message was sent.
+            // The call started before the message was sent.
             (MpiEvent::Receive(..), _) => track.mark(events, at.time, &texts.marks[1], |out| {
                 flow_event(out, b'f', before_time, at.time, id, &texts.finish);
             }),
@@ -377,7 +384,7 @@ impl Chrome {
         out.push(b'}');
     }
 
-    /// Takes an item that is no end of a slice.
+    /// Writes an item other than the end of a slice.
     #[inline(never)]
     fn other(&mut self, item: &Item<'_>) {
         match item {

@@ -1,4 +1,4 @@
-//! A location as the format sees it, and the list of events that it writes to.
+//! A location in the format, and the list of events to which it writes.
 
 use crate::chrome::event_text::{
     BeforeTime, Called, FlowTexts, begin, flow_event, instant_event, slice_begin, slice_end,
@@ -15,7 +15,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The buffer, where the next event begins.
+    /// The buffer, positioned for the next event.
     pub(super) fn next(&mut self) -> &mut Vec<u8> {
         self.out.written();
         let out = self.out.buffer();
@@ -26,29 +26,31 @@ impl Events {
     }
 }
 
-/// A location as the format sees it.
+/// A location in the format.
 pub(super) struct Track {
     pub(super) before_time: BeforeTime,
-    /// The regions of the slices that are open, the outermost first.
+    /// The regions of the open slices, outermost first.
     pub(super) open: Vec<u32>,
-    /// When the newest slice began, if nothing came after.
+    /// The start of the newest slice, if nothing has happened since.
     pub(super) newest: Option<Ns>,
-    /// Whether its begin is still to be written.
+    /// Whether that start has not been written yet.
     pub(super) is_kept: bool,
-    /// When the newest event was, if that is an instant: Perfetto's importer takes it for the innermost slice until the next one.
+    /// The time of the newest event, if it is an instant: Perfetto's importer takes an instant for the innermost slice
+    /// until the next event.
     pub(super) instant: Option<Ns>,
-    /// Its arguments, as [`write_arguments`] leaves them.
+    /// The arguments of the newest slice, as written by `write_arguments`.
     pub(super) arguments: Vec<u8>,
-    /// The arrows that lead to it.
+    /// The arrows that lead to the newest slice.
     pub(super) arrows: Vec<(u64, LinkKind)>,
-    /// The end of an interval, if that is the newest.
+    /// The end of the newest interval, if it has not been written yet.
     pub(super) held: Option<Ns>,
-    /// The text behind its time.
+    /// The text after the time in that end.
     pub(super) end: Vec<u8>,
 }
 
 impl Track {
-    /// The thread goes on at `time`: its newest slice's begin, arrows to it, and the interval's end come before.
+    /// The thread continues at `time`: writes what was held back, which are the newest slice's start, the arrows to it,
+    /// and the end of the interval.
     #[inline(always)]
     pub(super) fn settle(
         &mut self,
@@ -78,7 +80,7 @@ impl Track {
         }
     }
 
-    /// The newest slice ends when it began. Its begin was kept.
+    /// Writes a slice that ends when it started, and whose start was held back.
     #[cold]
     pub(super) fn write_moment(&mut self, events: &mut Events, regions: &[Called]) {
         (self.is_kept, self.instant) = (false, self.newest);
@@ -109,7 +111,7 @@ impl Track {
         }
     }
 
-    /// A slice without duration, with an arrow's end inside that `write` writes.
+    /// Writes a slice without duration, containing the end of an arrow that `write` writes.
     pub(super) fn mark(
         &self,
         events: &mut Events,

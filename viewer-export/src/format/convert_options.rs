@@ -1,4 +1,4 @@
-//! What a user wants of a conversion.
+//! The options of a conversion.
 
 use std::num::NonZero;
 
@@ -11,25 +11,25 @@ use crate::writer::buffers::Writer;
 use crate::writer::output;
 use crate::writer::output::Output;
 
-/// How to convert.
+/// Options of a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
     /// Compress the output with gzip.
     pub gzip: bool,
-    /// Where to look for names of code: for traces that bring none along, and for all where folders are given.
+    /// Where symbol names are looked up: for traces without stored names, and for all traces if directories are given.
     pub symbols: symbols::Options,
-    /// Show each chunk that a thread gets of a loop that is not static.
+    /// Shows each chunk of dynamic and guided loops.
     pub chunks: bool,
     /// The part of the timeline that is exported.
     pub selection: Selection,
-    /// Options that only one format has.
+    /// Options of single formats.
     pub format: FormatOptions,
-    /// Of a format that is tables, only this part, from 1, of that number of parts `n`: every `n`-th process.
+    /// For table formats: writes only one of `n` parts, counted from 1, which contains every `n`-th process.
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
-    /// How many threads may work at once, as many as there are processors where it is `None`. The export is the same.
+    /// Maximum number of threads; by default, the number of CPUs. Does not change the export.
     pub threads: Option<NonZero<usize>>,
-    /// Events of a segment, at least, where a file is written in segments;
-    /// [`MIN_SEGMENT_EVENTS`](omptrace_timeline::MIN_SEGMENT_EVENTS) where it is `None`.
+    /// Minimum number of events per segment, if a file is written in segments;
+    /// [`MIN_SEGMENT_EVENTS`](omptrace_timeline::MIN_SEGMENT_EVENTS) by default.
     pub min_segment_events: Option<u64>,
 }
 
@@ -38,17 +38,17 @@ impl ConvertOptions {
         self.threads.map_or_else(processors, NonZero::get)
     }
 
-    /// Whether others decode ahead and write behind.
+    /// Whether other threads decode events ahead and write output.
     pub(crate) fn is_parallel(&self) -> bool {
         self.threads() > 1
     }
 
-    /// Compresses what is written into `out` where that is wanted.
+    /// `out`, with compression if requested.
     pub(crate) fn compressed(&self, out: Writer) -> Writer {
         if self.gzip { output::gzip(out) } else { out }
     }
 
-    /// The output of a format, which writes into `out`.
+    /// A format's output, which writes to `out`.
     pub(crate) fn output(&self, out: Writer) -> Output {
         if self.is_parallel() { Output::behind(out) } else { Output::new(out) }
     }

@@ -1,4 +1,4 @@
-//! The formats that a timeline is exported to: one row per format.
+//! The export formats, one row per format.
 
 pub(crate) mod convert_options;
 pub(crate) mod options;
@@ -27,51 +27,51 @@ use crate::writer::share::Share;
 /// An export format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Its name for `--to`.
+    /// The name for `--to`.
     pub name: &'static str,
-    /// The usual end of its files' names.
+    /// The usual file name extension.
     pub extension: &'static str,
-    /// Its use, in one line.
+    /// The purpose of the format, in one line.
     pub description: &'static str,
-    /// Larger files, before compression, are more than a viewer can open.
+    /// Viewers cannot open larger files (size before compression).
     pub viewer_bytes: Option<u64>,
-    /// Regions that lie in more others are left out, since viewers drop them.
+    /// Regions that are nested more deeply are left out, because viewers drop them.
     pub(crate) max_depth: Option<usize>,
-    /// It has nothing but samples.
+    /// Whether the format contains only samples.
     pub needs_samples: bool,
-    /// Options that only this format has.
+    /// Options of this format only.
     pub options: &'static [FormatOption],
     kind: Kind,
 }
 
-/// The thing that a format is written into.
+/// What a format is written to.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// A file of records, which several sinks can write.
     Records {
         sink: fn(Output, Share) -> Box<dyn Sink>,
-        /// The end of the file when all sinks were finished.
+        /// The end of the file, written after all sinks are finished.
         end: fn(&Share) -> Vec<u8>,
-        /// It may consist of segments of a process, which are written apart.
+        /// Whether the file may consist of segments of a process that are written separately.
         has_segments: bool,
     },
     File(fn(Output, &FormatOptions) -> Box<dyn Sink>),
-    /// A folder of files.
+    /// A directory of files.
     Folder {
-        /// Writes into a folder that is empty; gets the number of locations, about.
+        /// Writes to an empty directory; receives the approximate number of locations.
         sink: fn(&Path, &FormatOptions, usize) -> io::Result<Box<dyn Sink>>,
         /// The files that an export may replace.
         parts: FolderParts,
     },
-    /// A folder of tables, in which each process has files of its own.
+    /// A directory of tables, with separate files for each process.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "no other is there"))]
     Tables {
-        /// What an export may replace.
+        /// The files that an export may replace.
         parts: FolderParts,
     },
 }
 
-/// Perfetto's importer has room for 512.
+/// Perfetto's importer supports 512 levels.
 const PERFETTO_DEPTH: Option<usize> = Some(500);
 
 /// All formats, in the order of the help text.
@@ -80,7 +80,7 @@ pub const FORMATS: &[Format] = &[
         name: "chrome",
         extension: "json",
         description: "Chrome trace events (JSON), for ui.perfetto.dev and chrome://tracing",
-        // Catapult keeps the text as one string, of which V8 allows 2^29 - 24 characters.
+        // Catapult keeps the text as a single string, which V8 limits to 2^29 - 24 characters.
         viewer_bytes: Some(500_000_000),
         max_depth: PERFETTO_DEPTH,
         needs_samples: false,
@@ -95,7 +95,7 @@ pub const FORMATS: &[Format] = &[
         name: "perfetto",
         extension: "pftrace",
         description: "Perfetto's own format, for ui.perfetto.dev: a third of the size of Chrome's JSON, with more details",
-        // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
+        // The importer needs 150 bytes of memory per slice and 75 per argument, and a 32-bit address space has 4 GB.
         viewer_bytes: Some(800_000_000),
         max_depth: PERFETTO_DEPTH,
         needs_samples: false,
@@ -176,12 +176,12 @@ pub const FORMATS: &[Format] = &[
 ];
 
 impl Format {
-    /// The format of that name.
+    /// The format with this name.
     pub fn by_name(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    /// The format whose files have such a name, compressed or not: of two, that with the longer extension.
+    /// The format whose files have this name, compressed or not; if there are two, the one with the longer extension.
     pub fn by_extension(path: &Path) -> Option<&'static Format> {
         let plain = |name: &str| name.strip_suffix(".gz").unwrap_or(name).to_owned();
         let name = path.file_name()?.to_str()?;
@@ -196,12 +196,12 @@ impl Format {
         formats.max_by_key(|format| format.extension.len())
     }
 
-    /// Whether the format is a folder of files.
+    /// Whether the format is a directory of files.
     pub fn is_folder(&self) -> bool {
         self.folder_parts().is_some()
     }
 
-    /// The files of a format that is a folder.
+    /// The files of a directory format.
     pub fn folder_parts(&self) -> Option<&FolderParts> {
         match &self.kind {
             Kind::Folder { parts, .. } | Kind::Tables { parts } => Some(parts),
@@ -209,12 +209,13 @@ impl Format {
         }
     }
 
-    /// Whether it is tables of processes: whole ones, of which engines select what they need.
+    /// Whether the format consists of tables: complete ones, from which engines select what they need.
     pub fn is_tables(&self) -> bool {
         matches!(self.kind, Kind::Tables { .. })
     }
 
-    /// Whether a series of files can be made, each complete by itself. Other formats keep all until the end, or are folders.
+    /// Whether the format supports a series of files that are each complete by themselves. Other formats keep all data
+    /// until the end, or are directories.
     pub fn can_be_split(&self) -> bool {
         self.has_shares()
     }
@@ -229,7 +230,7 @@ impl Format {
         matches!(self.kind, Kind::Records { has_segments, .. } if has_segments)
     }
 
-    /// The end of a file that several sinks have written, of which `share` is one.
+    /// The end of a file that several sinks have written, one of them `share`.
     pub(crate) fn end(&self, share: &Share) -> Vec<u8> {
         match self.kind {
             Kind::Records { end, .. } => end(share),
@@ -237,10 +238,10 @@ impl Format {
         }
     }
 
-    /// A sink that writes `share` of a file of this format into `out`.
+    /// A sink that writes `share` of a file of this format to `out`.
     ///
     /// # Errors
-    /// The format is a folder.
+    /// The format is a directory.
     pub(crate) fn sink(
         &self,
         out: Output,
@@ -254,10 +255,10 @@ impl Format {
         }
     }
 
-    /// A sink that writes this format into `folder`, which is there and empty. `locations` is the number of them, about.
+    /// A sink that writes this format to the existing, empty directory `folder`. `locations`: their approximate number.
     ///
     /// # Errors
-    /// The folder cannot be written to, or the format is a file.
+    /// The directory is not writable, or the format is a file.
     pub fn folder_sink(
         &self,
         folder: &Path,

@@ -1,24 +1,24 @@
-//! Options that only one format has. A format declares its own; the command line makes its flags of them.
+//! Options of single formats. Each format declares its own, and the command line turns them into flags.
 
 /// An option of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatOption {
-    /// Its name, which is its flag behind `--`.
+    /// The name; with `--` in front, the flag.
     pub name: &'static str,
-    /// The name of its value in the help; empty for an option that is on or off.
+    /// The name of the value in the help; empty for a switch.
     pub value_name: &'static str,
-    /// Its values, each with its help; none for an option that is on or off, or takes any text.
+    /// The possible values, each with its help; empty for a switch, and for an option that takes any text.
     pub values: &'static [(&'static str, &'static str)],
-    /// The value where none is given; empty for an option that is on or off.
+    /// The default value; empty for a switch.
     pub default: &'static str,
-    /// Its help.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// The value of an option that is on.
+/// The value of a switch that is on.
 pub(crate) const ON: &str = "on";
 
-/// The settings of the formats' options.
+/// The given options of formats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormatOptions(Vec<(&'static str, String)>);
 
@@ -29,31 +29,31 @@ impl FormatOptions {
         self.0.push((option.name, value.to_owned()));
     }
 
-    /// Switches an option on that is on or off.
+    /// Switches a switch on.
     pub fn switch_on(&mut self, option: &FormatOption) {
         self.set(option, ON);
     }
 
-    /// The value of an option.
+    /// The value of an option, or its default.
     pub(crate) fn get<'a>(&'a self, option: &'a FormatOption) -> &'a str {
         self.given(option).unwrap_or(option.default)
     }
 
-    /// The value that was set.
+    /// The value that was given.
     pub(crate) fn given(&self, option: &FormatOption) -> Option<&str> {
         let given = self.0.iter().find(|(name, _)| *name == option.name);
         given.map(|(_, value)| &**value)
     }
 }
 
-/// The files of a format that is a folder: an export replaces these, and nothing else.
+/// The files of a directory format. An export replaces only these.
 #[derive(Clone, Copy, Debug)]
 pub struct FolderParts {
-    /// The file without which a folder does not have this format. It is written last.
+    /// The file that identifies a directory with this format. It is written last.
     pub anchor: &'static str,
-    /// The other files beside it.
+    /// The other files next to it.
     pub files: &'static [&'static str],
-    /// The folders beside it, each with the extensions of all its files. A name that ends with `=` is that of all folders that
-    /// begin so; in these, folders called `NAME=VALUE` may lie.
+    /// The directories next to it, each with the extensions of all its files. A name that ends with `=` stands for all
+    /// directories that start with it; these may contain directories named `NAME=VALUE`.
     pub folders: &'static [(&'static str, &'static [&'static str])],
 }

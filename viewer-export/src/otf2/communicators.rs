@@ -9,11 +9,11 @@ use otf2_archive::encoding::CommRef;
 #[derive(Default)]
 pub(super) struct Communicators {
     pub(super) by_id: BTreeMap<CommunicatorId, Defined>,
-    /// That of all processes that are alone.
+    /// The communicator of each single process.
     pub(super) own: Option<CommRef>,
 }
 
-/// A communicator, and its number in definitions.
+/// A communicator, and its number in the definitions.
 pub(super) struct Defined {
     pub(super) communicator: Communicator,
     pub(super) number: CommRef,
@@ -21,7 +21,7 @@ pub(super) struct Defined {
 }
 
 impl Communicators {
-    /// In the order in which they are defined, each once.
+    /// Each communicator once, in the order of definition.
     pub(super) fn all(&self) -> impl Iterator<Item = &Defined> {
         let is_first = |defined: &&Defined| {
             let same = self.by_id.values().find(|other| other.number == defined.number);

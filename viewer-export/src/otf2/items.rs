@@ -1,4 +1,4 @@
-//! The records that each item of the timeline writes.
+//! Writes the records for each item of the timeline.
 
 use ompt_sys as ompt;
 
@@ -42,7 +42,7 @@ impl Otf2 {
         };
         let number = self.threads.len() as u32;
         let team = TeamId::Initial(number);
-        // The first has number 0, which cannot be kept in reserve.
+        // The first team has number 0, for which no bytes can be reserved.
         if number == 0 {
             self.teams.comm(team);
         }
@@ -89,7 +89,7 @@ impl Otf2 {
         let thread = &mut self.threads[thread];
         let task = thread.next.take().unwrap_or(thread.task());
         let construct = self.regions.construct(region.0 as usize);
-        // The thread that forks a team identifies its parallel region by that.
+        // The thread that forks a team identifies its parallel region by that team.
         let is_fork = matches!(construct, Construct::Parallel | Construct::Teams);
         let mut open = Open { region: None, task, state: State::Usual };
         if !is_fork {
@@ -123,7 +123,7 @@ impl Otf2 {
             return;
         };
         let thread = &mut self.threads[thread];
-        // What forks and joins report has no place for them.
+        // Forks and joins have no fields for this.
         let is_fork = thread.open.last().is_some_and(|top| top.region.is_none());
         let arguments = if is_fork { &[] } else { arguments };
         let attributes = self.attributes.list(&mut self.strings, arguments);
@@ -145,7 +145,7 @@ impl Otf2 {
         thread.leave(time, &[], region);
     }
 
-    /// Threads show who holds a lock, and when recording was off.
+    /// Ignores intervals of locks and of the recording: they are visible on threads.
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
         let (Some(stream), Some(work)) = (self.stream(interval.track), interval.work) else {
@@ -169,7 +169,7 @@ impl Otf2 {
         }
     }
 
-    /// The other kinds repeat what tasks and locks show.
+    /// Ignores the other kinds of links, which repeat what tasks and locks show.
     #[inline(never)]
     fn flow(&mut self, flow: &Link) {
         let Some(from) = self.thread(flow.from.location) else {
@@ -192,7 +192,7 @@ impl Otf2 {
         self.mark(thread, time, region, &from);
     }
 
-    /// Something without time that has no record of its own: a region without time.
+    /// Writes an event without duration and without a record of its own, as a region without duration.
     fn mark(&mut self, thread: usize, time: u64, region: u32, attributes: &[(&'static str, TypedValue)]) {
         let attributes = self.attributes.values(&mut self.strings, attributes);
         let thread = &mut self.threads[thread];
@@ -210,7 +210,7 @@ impl Otf2 {
         self.summaries.push(summary.clone());
     }
 
-    /// Takes an item that is no end of a slice.
+    /// Writes an item other than the end of a slice.
     #[inline(never)]
     pub(super) fn other(&mut self, item: &Item<'_>) {
         match item {
@@ -230,7 +230,7 @@ impl Otf2 {
     }
 }
 
-/// Distinguishes what nests from locks.
+/// Tells mutexes that nest from locks.
 fn is_region(kind: ompt::ompt_mutex_t) -> bool {
     matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered)
 }

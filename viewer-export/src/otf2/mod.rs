@@ -1,24 +1,25 @@
-//! OTF2, the format that Vampir, Scalasca and other tools of high-performance computing read: a folder of files, written
-//! by [`otf2_archive`]. docs/otf2.md says what becomes of what.
+//! OTF2, the format of Vampir, Scalasca and other HPC tools: a directory of files, written by [`otf2_archive`].
+//! docs/otf2.md describes how items are mapped to records.
 //!
 //! ```text
-//! threads       what a thread does: open regions, teams, the task that it runs
-//! teams, tasks  how OTF2 names teams and tasks
-//! regions       how OTF2 names constructs
-//! streams       what devices do: regions and transfers
-//! items         what each item of the timeline writes
-//! thread_events what each event of a thread writes
-//! mpi           messages, collective operations and communicators of MPI
-//! processes     how a process begins and ends in the archive
+//! threads       the state of a thread: open regions, teams, the running task
+//! teams, tasks  the identities of teams and tasks in OTF2
+//! regions       the names of constructs in OTF2
+//! streams       operations of devices: regions and transfers
+//! items         the records of each timeline item
+//! thread_events the records of each thread event
+//! mpi           MPI messages, collective operations and communicators
+//! processes     the start and end of a process in the archive
 //! strings, attributes
-//!               texts, and details of events
-//! options       the options of archives, and the files of one
-//! properties    what the archive was made of, in numbers
-//! definitions   all that the events refer to, written when they are complete
+//!               texts, and attributes of events
+//! options       the options and files of archives
+//! properties    facts about the traces, as numbers
+//! definitions   everything to which the events refer, written after all events
 //! ```
 //!
-//! Events go to the files as they come. Definitions stay in memory until the end, for a location's states how many events
-//! it has. They grow with what is distinct - locations, regions, teams, texts - and not with the number of events.
+//! Events are written to the files immediately. Definitions stay in memory until the end, because a location's
+//! definition contains its number of events. Their size depends on the number of distinct locations, regions, teams and
+//! texts, not on the number of events.
 
 mod communicators;
 mod definitions;
@@ -52,12 +53,12 @@ use tasks::Tasks;
 use teams::Teams;
 use threads::Thread;
 
-/// The place of a location of the timeline in the archive.
+/// What a location of the timeline is in the archive.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// A thread, whose number it is.
+    /// The thread with this number.
     Thread(u32),
-    /// A stream of a device, by its place.
+    /// The stream of a device with this index.
     Stream(u32),
     /// Left out.
     Nowhere,
@@ -75,13 +76,13 @@ pub(crate) struct Otf2 {
     threads: Vec<Thread>,
     /// By location of the timeline.
     locations: Vec<Place>,
-    /// The first thread of the process that is written now.
+    /// The first thread of the current process.
     first_thread: usize,
     streams: Streams,
     teams: Teams,
     communicators: Communicators,
     tasks: Tasks,
-    /// The number of each lock of the process.
+    /// The number of each lock in the process.
     locks: FastMap<u64, u32>,
     next_lock: u32,
     notes: Vec<Note>,
@@ -90,10 +91,10 @@ pub(crate) struct Otf2 {
     error: Option<io::Error>,
 }
 impl Otf2 {
-    /// Writes into `folder`, which is there and empty, the events of about `locations` locations.
+    /// Writes the events of about `locations` locations to the existing, empty directory `folder`.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// The directory is not writable.
     pub(crate) fn new(folder: &Path, options: Otf2Options, locations: usize) -> io::Result<Otf2> {
         Ok(Otf2 {
             host_only: options.host_only,
@@ -119,7 +120,7 @@ impl Otf2 {
         })
     }
 
-    /// The thread that a location is.
+    /// The thread of a location.
     #[inline]
     fn thread(&self, location: LocationId) -> Option<u32> {
         match self.locations[location.0 as usize] {
@@ -128,7 +129,7 @@ impl Otf2 {
         }
     }
 
-    /// The stream that a location is.
+    /// The stream of a location.
     fn stream(&self, location: LocationId) -> Option<u32> {
         match self.locations[location.0 as usize] {
             Place::Stream(stream) => Some(stream),
@@ -154,7 +155,7 @@ impl Otf2 {
         }
     }
 
-    /// Gives teams their numbers in events where they were not known.
+    /// Fills in team numbers in events that were written before the numbers were known.
     #[inline]
     fn patch_teams(&mut self) {
         if self.teams.has_replacements() {
@@ -166,7 +167,8 @@ impl Otf2 {
     fn patch_events(&mut self) {
         for replacement in self.teams.replacements() {
             let thread = &mut self.threads[replacement.location as usize];
-            // Behind the record's number and length, and the number of bytes of its first field.
+            // At this offset are the bytes after the record's number and length, and after the length of the first
+            // field.
             let bytes = &replacement.bytes[..replacement.len];
             thread.file.patch(replacement.site, 3, bytes);
         }

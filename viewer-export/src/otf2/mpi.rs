@@ -1,7 +1,8 @@
-//! Messages and collective operations of MPI, and the communicators that they are on.
+//! MPI messages, collective operations, and communicators.
 //!
-//! Communicators share their numbers with teams. The group of all ranks lists the main thread of each rank's process; other groups list
-//! places in it. It is complete only where all ranks are in the archive, and only then are there messages.
+//! Communicators and teams share one sequence of numbers. The group of all ranks lists the main thread of each rank's
+//! process, and other groups contain indexes in it. It is complete only if all ranks are in the archive, and only then
+//! are messages written.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ const ROOT_THIS_GROUP: u32 = u32::MAX - 2;
 const CREATE_DESTROY_EVENTS: u32 = 1;
 
 impl Otf2 {
-    /// A communicator of the process; several define the same one.
+    /// A communicator of the process. Several processes define the same one.
     pub(super) fn communicator(&mut self, communicator: &Communicator) {
         let is_inter = communicator.kind == CommunicatorKind::Between;
         if is_inter && self.regions.enums() == Enums::V3_0 {
@@ -63,7 +64,7 @@ impl Otf2 {
         let state = &mut self.threads[thread];
         let task = state.task();
         state.run(&mut self.tasks, &mut self.teams, time, task);
-        // What is on an unknown communicator is left out.
+        // Events on unknown communicators are left out.
         let _ = self.mpi_record(thread, time, event);
     }
 
@@ -129,7 +130,7 @@ impl Otf2 {
             }
             MpiEvent::Created(id) | MpiEvent::Freed(id) => {
                 let defined = self.communicators.by_id.get_mut(id)?;
-                // The others are there from the start.
+                // The other communicators exist from the start.
                 let is_made =
                     matches!(defined.communicator.kind, CommunicatorKind::Made | CommunicatorKind::Between);
                 if !is_made {
@@ -146,8 +147,8 @@ impl Otf2 {
         Some(())
     }
 
-    /// Defines the communicators. Groups have numbers from the first of `next` on, communicators those that `numbers` gives for the ones
-    /// in events. Gives the numbers that come next.
+    /// Defines the communicators. Group numbers start with the first value of `next`; `numbers` maps communicator
+    /// numbers in events to those in definitions. Returns the next numbers.
     pub(super) fn put_communicators(
         &self,
         file: &mut DefinitionFile,
@@ -195,7 +196,7 @@ impl Otf2 {
         (next_group, next_comm + all.len() as u32)
     }
 
-    /// The names of all communicators, in the order of [`Communicators::numbers`].
+    /// The names of all communicators, in the order of `Communicators::numbers`.
     pub(super) fn communicator_names(&mut self) -> Vec<StringRef> {
         let names: Vec<String> =
             self.communicators.all().map(|defined| defined.communicator.name.clone()).collect();
@@ -212,7 +213,7 @@ impl Otf2 {
                 *known = thread.location;
             }
         }
-        // A process of which no thread is in the archive has its place all the same.
+        // A process without threads in the archive keeps its position.
         let ranks = by_rank.last_key_value().map_or(0, |(last, _)| last + 1);
         (0..ranks).map(|rank| by_rank.get(&rank).copied().unwrap_or(0)).collect()
     }
@@ -227,7 +228,7 @@ fn root_of(root: Root) -> u32 {
     }
 }
 
-/// OTF2's number of the operation; `None` where it has none, as of those with neighbours.
+/// The OTF2 number of the operation; `None` if there is none, as for neighbourhood collectives.
 fn operation_of(part: &Collective) -> Option<u8> {
     Some(match &part.operation()[..] {
         "barrier" => collective::BARRIER,

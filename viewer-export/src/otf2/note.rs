@@ -1,6 +1,6 @@
-//! What an archive says to its reader.
+//! Notes of an archive to its reader.
 
-/// Words to the reader.
+/// A note to the reader.
 pub(super) struct Note {
     pub(super) process: u32,
     pub(super) text: String,

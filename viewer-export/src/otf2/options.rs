@@ -1,10 +1,10 @@
-//! The options of archives, and the files of one.
+//! The options and files of archives.
 
 use otf2_archive::records::{paradigm, role};
 
 use crate::format::options::{FolderParts, FormatOption, FormatOptions, ON};
 
-/// The options that `convert` has for archives.
+/// The options of `convert` for archives.
 pub(crate) const OPTIONS: &[FormatOption] = &[ENUMS, HOST_ONLY];
 
 const ENUMS: FormatOption = FormatOption {
@@ -33,18 +33,18 @@ pub(crate) const PARTS: FolderParts = FolderParts {
 /// How OTF2 archives are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Otf2Options {
-    /// The enumerators that are used.
+    /// The version whose enumerators are used.
     pub enums: Enums,
-    /// Leave out what devices did: Scalasca takes no locations but threads of the host.
+    /// Leaves out the operations of devices, because Scalasca accepts only CPU threads as locations.
     pub host_only: bool,
 }
 
-/// Enumerators of which version of OTF2: readers of older versions know no others.
+/// The OTF2 version whose enumerators are used. Readers of older versions do not know newer enumerators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Enums {
-    /// 3.0 and before.
+    /// 3.0 and older.
     V3_0,
-    /// 3.1 and later: target regions, kernels and cancellation have enumerators of their own.
+    /// 3.1 and newer, with enumerators for target regions, kernels and cancellation.
     #[default]
     V3_1,
 }
@@ -73,7 +73,7 @@ impl Enums {
 }
 
 impl Otf2Options {
-    /// The archive's part of what is set.
+    /// The archive's options among all given ones.
     pub(crate) fn of(options: &FormatOptions) -> Otf2Options {
         Otf2Options {
             enums: match options.get(&ENUMS) {

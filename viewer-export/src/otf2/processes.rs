@@ -1,4 +1,5 @@
-//! How a process begins and ends in the archive: the program's begin and end, and the root region of each of its threads.
+//! The start and end of a process in the archive: the program's start and end, and the root region of each of its
+//! threads.
 
 use otf2_archive::encoding::TypedValue;
 use otf2_archive::records::{ProgramBegin, ProgramEnd, role};
@@ -7,12 +8,12 @@ use super::Otf2;
 use super::tasks::Task;
 use crate::otf2::definitions::process_times::ProcessTimes;
 
-/// The exit status that is not known.
+/// Stands for an unknown exit status.
 const NO_EXIT_STATUS: i64 = i64::MIN;
-/// More arguments of a program are left out: an event must fit a chunk.
+/// Further arguments of a program are left out, because an event must fit into a chunk.
 const MAX_PROGRAM_ARGUMENTS: usize = 10_000;
 impl Otf2 {
-    /// The first event of a thread, and before it of a process.
+    /// Writes the first event of a thread, and before that the first event of its process.
     #[cold]
     pub(super) fn begin_thread(&mut self, thread: usize, time: u64) {
         let main = self.first_thread;
@@ -24,7 +25,7 @@ impl Otf2 {
         }
         let thread = &mut self.threads[thread];
         thread.is_seen = true;
-        // What a thread learns late, as a flush, may have begun before the events of others.
+        // Items that a thread reports late, such as a flush, may start before the events of other threads.
         thread.first = thread.first.min(time);
     }
 
@@ -59,7 +60,7 @@ impl Otf2 {
         thread.enter(time, &[], root);
     }
 
-    /// All threads of the process have ended.
+    /// Ends a process, after all its threads have ended.
     pub(super) fn end_process(&mut self) {
         if self.processes.is_empty() {
             return;
@@ -84,7 +85,7 @@ impl Otf2 {
                 let root = self.root(index);
                 let thread = &mut self.threads[index];
                 let end = if is_main { times.last } else { thread.last };
-                // A wait whose region never came goes on until now.
+                // A wait whose region never started lasts until now.
                 thread.leave_acquired(&mut self.tasks, &mut self.teams, thread.last);
                 thread.run(&mut self.tasks, &mut self.teams, thread.last, Task::Implicit(0));
                 thread.leave(end, &[], root);

@@ -1,7 +1,8 @@
 //! OTF2's form of each construct: Score-P's names, canonical names and roles, on which tools rely.
 //!
-//! Scalasca identifies constructs by their canonical names, `!$omp` in front and ` @` behind. What Score-P does not record
-//! (waiting, waking up, chunks of loops) has a canonical name without `!$omp`, so that nobody takes it for the construct.
+//! Scalasca identifies constructs by their canonical names, which start with `!$omp` and contain ` @`. Constructs that
+//! Score-P does not record (waiting, waking up, chunks of loops) get canonical names without `!$omp`, so that tools do
+//! not mistake them for the construct.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,18 +20,18 @@ use crate::otf2::definitions::strings::Strings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     role: u8,
-    /// Score-P's name of the construct, where the timeline has another.
+    /// Score-P's name of the construct, if it differs from the timeline's.
     name: Option<&'static str>,
     /// How the canonical name is made.
     canonical: Canonical,
 }
 
-/// How a canonical name is made of a name.
+/// How the canonical name is derived from the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Canonical {
-    /// It is the name.
+    /// The same as the name.
     Name,
-    /// Only the routine's, without a place.
+    /// The routine's name only, without a place.
     Routine,
     /// Without `!$omp`.
     Unknown,
@@ -48,7 +49,7 @@ const fn routine() -> Shape {
     Shape { canonical: Canonical::Routine, ..construct(role::WRAPPER) }
 }
 
-/// The form of something that Score-P does not know.
+/// The form of a construct that Score-P does not know.
 const fn unknown(role: u8) -> Shape {
     Shape { canonical: Canonical::Unknown, ..construct(role) }
 }
@@ -60,7 +61,7 @@ impl Enums {
     fn shape(self, region: &Region) -> Shape {
         use Construct as C;
         match region.construct {
-            // That of the process has no place in the program; others belong to a league.
+            // The process's initial task has no place in the program; other initial tasks belong to a league.
             C::InitialTask if region.name.contains(" @") => called(role::PARALLEL, "!$omp teams"),
             C::InitialTask => unknown(role::ARTIFICIAL),
             // Each member is in the parallel region; only the thread that encounters it forks and joins.
@@ -73,7 +74,7 @@ impl Enums {
             C::Masked => construct(role::MASTER),
             C::Task | C::TargetTask | C::TaskwaitTask => construct(role::TASK),
             C::UntiedTask => construct(role::TASK_UNTIED),
-            // Of these, waiting is a part, as with Score-P.
+            // The wait is a part of these regions, as in Score-P.
             C::MutexWait(ompt::ompt_mutex_critical) => called(role::CRITICAL, "!$omp critical"),
             C::MutexWait(ompt::ompt_mutex_atomic) => called(role::ATOMIC, "!$omp atomic"),
             C::MutexWait(ompt::ompt_mutex_ordered) => called(role::ORDERED, "!$omp ordered"),
@@ -126,7 +127,7 @@ impl Enums {
     }
 }
 
-/// The role of a function of MPI: which processes a collective operation joins is not known here.
+/// The role of an MPI function. Which processes a collective operation involves is not known here.
 fn mpi_role(class: CallClass) -> u8 {
     match class {
         CallClass::send
@@ -180,12 +181,12 @@ pub(super) struct Regions {
     enums: Enums,
     /// The regions of the timeline.
     timeline: Vec<Region>,
-    /// The form of each of them here.
+    /// The form of each of these regions in the archive.
     known: Vec<Known>,
     definitions: Vec<records::Region>,
-    /// The work of devices, by role and name on the timeline.
+    /// The operations of devices, by role and by name on the timeline.
     of_devices: BTreeMap<u8, FastMap<String, u32>>,
-    /// Regions of equal names, roles and places are one.
+    /// Regions with equal names, roles and places are merged.
     by_content: HashMap<(StringRef, u8, StringRef, u32), u32>,
 }
 
@@ -209,11 +210,11 @@ impl Definition<'_> {
             Canonical::Routine => own,
             Canonical::Unknown => name.trim_start_matches("!$omp "),
         };
-        // A line that the construct is only near to would be taken for its own.
+        // A line that is only near the construct would be taken for the construct's own.
         let source = self.source.filter(|source| source.position == Position::At);
         let (file, line) = match source.and_then(Source::own_line) {
             Some((file, line)) => (file, line),
-            // Score-P's words for what has no file; Scalasca looks for the first.
+            // Score-P's words for regions without a file; Scalasca searches for the first.
             None => match self.category {
                 Category::User | Category::Omptrace => ("", 0),
                 Category::Target => ("OMP_TARGET", 0),
@@ -238,12 +239,12 @@ impl Definition<'_> {
     }
 }
 
-/// A region of the timeline, as far as each event asks for it.
+/// The properties of a region that are needed for each event.
 struct Known {
     construct: Construct,
-    /// Its number as what it is, once that is needed.
+    /// The region's number, once it has been needed.
     number: Option<u32>,
-    /// The number of its creation, for a task.
+    /// For a task: the number of the region of its creation.
     creation: Option<u32>,
 }
 
@@ -270,7 +271,7 @@ impl Regions {
         self.known[region].construct
     }
 
-    /// The number in the archive of a region of the timeline.
+    /// The archive's number of a region of the timeline.
     #[inline]
     pub(super) fn number(&mut self, strings: &mut Strings, region: usize) -> u32 {
         match self.known[region].number {
@@ -284,7 +285,7 @@ impl Regions {
         }
     }
 
-    /// The number of the creation of tasks that are that region.
+    /// The number of the creation region for tasks with this region.
     pub(super) fn creation(&mut self, strings: &mut Strings, region: usize) -> u32 {
         match self.known[region].creation {
             Some(number) => number,
@@ -301,7 +302,7 @@ impl Regions {
         let definition = Definition {
             name: &region.name,
             category: match region.construct {
-                // A part of the call.
+                // The wait is a part of the call.
                 Construct::MpiWait(_) => Category::Mpi,
                 _ => region.category,
             },
@@ -312,7 +313,7 @@ impl Regions {
         self.intern(definition)
     }
 
-    /// The number of what a device does, `name` on the timeline.
+    /// The number of a device's operation, which is called `name` on the timeline.
     pub(super) fn of_device(&mut self, strings: &mut Strings, name: &str, work: DeviceWork<&Source>) -> u32 {
         let shape = self.enums.device_shape(work);
         let known = self.of_devices.entry(shape.role).or_default();
@@ -344,7 +345,8 @@ impl Regions {
         number
     }
 
-    /// A region that the program does not have: around all that a thread does, or in place of something without time.
+    /// A region that does not exist in the program: around everything that a thread does, or for an event without
+    /// duration.
     pub(super) fn own(&mut self, strings: &mut Strings, name: &str, role: u8) -> u32 {
         let name = strings.number(name);
         self.intern(records::Region {

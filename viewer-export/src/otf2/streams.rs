@@ -1,8 +1,10 @@
-//! The work of devices, as OTF2 has it: an accelerator with streams per device, and a window through which data moves.
+//! The operations of devices in OTF2: one accelerator per device with its streams, and a window through which data is
+//! transferred.
 //!
-//! Transfers are written from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts
-//! (`RmaPut`) what the host receives. The other side is the thread that asked for it. The timeline shows it by an arrow,
-//! behind the transfer itself: so the newest transfer of a stream waits for that.
+//! Transfers are written from the device's point of view, as Score-P does: the device gets (`RmaGet`) what the host
+//! sends, and puts (`RmaPut`) what the host receives. The other side is the thread that requested the transfer. On the
+//! timeline, an arrow after the transfer shows this thread, so the newest transfer of a stream is held back until the
+//! arrow.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,28 +16,28 @@ use otf2_archive::records::{Enter, Leave, Record, RmaGet, RmaOpCompleteBlocking,
 
 use crate::otf2::definitions::process_times::ProcessTimes;
 
-/// The one window of an archive.
+/// The archive's only window.
 pub(super) const WINDOW: RmaWinRef = RmaWinRef(0);
 
 /// A device of a process.
 pub(super) struct Accelerator {
-    /// The place of its process.
+    /// The index of its process.
     pub(super) process: usize,
     device_num: i32,
     pub(super) name: String,
 }
 
-/// A location that is a queue of a device.
+/// A location that is a device queue.
 pub(super) struct Stream {
-    /// The place of its device.
+    /// The index of its device.
     pub(super) accelerator: usize,
     pub(super) name: String,
     pub(super) file: EventFile,
-    /// The newest transfer, unless it is in the file.
+    /// The newest transfer, if it has not been written yet.
     transfer: Option<Transfer>,
 }
 
-/// A transfer whose other side may become known.
+/// A transfer whose other side is not known yet.
 struct Transfer {
     times: (u64, u64),
     bytes: u64,
@@ -43,26 +45,26 @@ struct Transfer {
     attributes: Vec<u8>,
 }
 
-/// Where a transfer goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     ToDevice,
     FromDevice,
 }
 
-/// A member of transfers.
+/// A participant in transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Member {
-    /// A thread, by its place.
+    /// A thread, by index.
     Thread(u32),
-    /// A stream, by its place.
+    /// A stream, by index.
     Stream(u32),
 }
 
 /// The devices of an archive.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// The devices that have streams.
+    /// The devices with streams.
     pub(super) accelerators: Vec<Accelerator>,
     pub(super) streams: Vec<Stream>,
     /// The members of the window, by rank.
@@ -70,11 +72,11 @@ pub(super) struct Streams {
     ranks: HashMap<Member, u32>,
     transfers: u64,
     pub(super) times: ProcessTimes,
-    /// The names of the devices of the process that is written now.
+    /// The names of the devices of the current process.
     names: HashMap<i32, String>,
-    /// The thread that asked for a transfer of which that is not known: the main thread of that process.
+    /// The thread that stands for unknown requesters of transfers: the main thread of the current process.
     main: Option<u32>,
-    /// The first stream of that process.
+    /// The first stream of the current process.
     first_stream: usize,
 }
 
@@ -85,7 +87,7 @@ impl Streams {
         self.names.entry(device_num).or_insert_with(|| name.to_owned());
     }
 
-    /// A device of `process`, whose main thread is `main` if that is known, has a stream. Gives its place.
+    /// Adds a stream to a device of `process`, whose main thread is `main`, if known. Returns the stream's index.
     pub(super) fn add(
         &mut self,
         archive: &Archive,
@@ -126,7 +128,7 @@ impl Streams {
         self.times.extend(times.1);
     }
 
-    /// The stream was in a region from begin to end.
+    /// Writes a region of the stream.
     pub(super) fn region(&mut self, stream: u32, times: (u64, u64), attributes: &[u8], region: u32) {
         self.write_transfer(stream, None);
         self.extend(times);
@@ -135,7 +137,7 @@ impl Streams {
         file.region(Leave::ID, times.1, &[], region);
     }
 
-    /// The stream carried bytes from begin to end.
+    /// Adds a transfer of the stream.
     pub(super) fn transfer(
         &mut self,
         stream: u32,
@@ -150,7 +152,7 @@ impl Streams {
             Some(Transfer { times, bytes, direction, attributes: attributes.to_vec() });
     }
 
-    /// The newest work of the stream was asked for by a thread.
+    /// A thread requested the newest operation of the stream.
     pub(super) fn asked_by(&mut self, stream: u32, thread: u32) {
         self.write_transfer(stream, Some(thread));
     }
@@ -177,10 +179,10 @@ impl Streams {
         file.event(end, &[], &completion);
     }
 
-    /// Begins another process.
+    /// Begins the next process.
     ///
     /// # Errors
-    /// The first of all that was written of this one.
+    /// The first write error of the previous process.
     pub(super) fn next_process(&mut self) -> io::Result<()> {
         let mut finished = Ok(());
         for stream in self.first_stream..self.streams.len() {

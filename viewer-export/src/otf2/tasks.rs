@@ -1,5 +1,5 @@
-//! Tasks as OTF2 names them: by the team, the thread that created them, and a number that counts what that created there.
-//! Number 0 is the thread's implicit task.
+//! The identity of tasks in OTF2: the team, the thread that created the task, and the number of the task among those
+//! that this thread created in the team. Number 0 is the thread's implicit task.
 
 use omptrace_symbols::fast_map::FastMap;
 
@@ -8,13 +8,13 @@ use super::teams::TeamId;
 /// A task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// The implicit task in the team at this place of the thread's teams.
+    /// The implicit task in the thread's team with this index.
     Implicit(u32),
-    /// An explicit task, by its number in the trace.
+    /// An explicit task, by its id in the trace.
     Explicit(u64),
 }
 
-/// The name of a task.
+/// The identity of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TaskName {
     pub(super) team: TeamId,
@@ -22,17 +22,17 @@ pub(super) struct TaskName {
     pub(super) generation: u32,
 }
 
-/// The explicit tasks that exist.
+/// The existing explicit tasks.
 #[derive(Default)]
 pub(super) struct Tasks(FastMap<u64, TaskName>);
 
 impl Tasks {
-    /// The explicit task with this number in the trace is called `name`.
+    /// Names the explicit task with this id in the trace.
     pub(super) fn create(&mut self, task: u64, name: TaskName) {
         self.0.insert(task, name);
     }
 
-    /// The name of an explicit task; `None` where its creation is not in the trace.
+    /// The identity of an explicit task; `None` if its creation is not in the trace.
     pub(super) fn name(&self, task: u64) -> Option<TaskName> {
         self.0.get(&task).copied()
     }
@@ -42,7 +42,7 @@ impl Tasks {
         self.0.remove(&task)
     }
 
-    /// All tasks from here on are of another process.
+    /// All further tasks belong to another process.
     pub(super) fn next_process(&mut self) {
         self.0.clear();
     }

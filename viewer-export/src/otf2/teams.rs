@@ -1,45 +1,45 @@
-//! Teams of threads as OTF2 has them: communicators, one per distinct list of members.
+//! Teams of threads in OTF2: communicators, one per distinct list of members.
 //!
-//! A member that joins its team says which communicator that is, but who the others are shows only when the last has
-//! joined. Until then the team is *unsettled*. Events that name it have a number in reserve, which is replaced where
-//! the same team was there before. Memory grows with the teams that differ, and with the events of
-//! unsettled teams.
+//! When a member joins its team, OTF2 requires the team's communicator, but the other members are known only when the
+//! last one has joined. Until then, the team is *unsettled*. Events that name an unsettled team contain a reserved
+//! number. If an earlier team had the same members, this number is replaced later. Memory grows with the number of
+//! distinct teams, and with the events of unsettled teams.
 
 use omptrace_symbols::fast_map::FastMap;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::{CommRef, significant_bytes};
 
-/// A team is settled with the members that it has when this many events name it. A member whose stream was lost must not
-/// make us keep them all.
+/// A team is settled with its current members when this many events name it. Otherwise, a member whose stream was lost
+/// would force us to keep all of these events.
 const MAX_SITES: usize = 1 << 20;
 
 /// A team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TeamId {
-    /// The location alone, outside of parallel regions.
+    /// A single location, outside of parallel regions.
     Initial(u32),
     /// The team of a parallel region.
     Region(Slot),
 }
 
-/// The place of a parallel region's team, while that is the `use_count`th there.
+/// The slot of a parallel region's team. It stands for this team only while the slot's use count is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     place: u32,
     use_count: u32,
 }
 
-/// The teams that there are, and the communicators of those that there were.
+/// The existing teams, and the communicators of all teams so far.
 #[derive(Default)]
 pub(super) struct Teams {
-    /// The teams; those that are over keep their buffers for others to come.
+    /// The teams. Those that have ended keep their buffers for reuse.
     slots: Vec<Team>,
-    /// Places of teams that are over.
+    /// Slots of teams that have ended.
     spare: Vec<u32>,
-    /// By the number of their parallel region in the trace, those that were not joined.
+    /// Teams that have not been joined, by their parallel region's id in the trace.
     by_region: FastMap<u64, Slot>,
     comms: Comms,
-    /// The parts of the newest team that was settled.
+    /// The communicator of the team that was settled last.
     newest: Comm,
     replacements: Vec<Replacement>,
 }
@@ -47,10 +47,10 @@ pub(super) struct Teams {
 /// The communicators.
 #[derive(Default)]
 struct Comms {
-    /// By number; `None` for those in reserve.
+    /// By number; `None` for reserved numbers.
     numbered: Vec<Option<Comm>>,
     by_members: FastMap<Comm, CommRef>,
-    /// Numbers that were in reserve and not needed.
+    /// Reserved numbers that were not needed.
     free: Vec<CommRef>,
 }
 
@@ -68,10 +68,10 @@ impl Comms {
     }
 }
 
-/// The parts of a communicator.
+/// What distinguishes communicators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Comm {
-    /// The communicator of the team whose member formed it.
+    /// The communicator of the team around.
     pub(super) parent: CommRef,
     /// Locations in the order of their numbers in the team.
     pub(super) members: Vec<u32>,
@@ -79,57 +79,57 @@ pub(super) struct Comm {
 
 #[derive(Default)]
 struct Team {
-    /// Counts the teams that had this place, from 1.
+    /// Number of teams that have used this slot, counted from 1.
     use_count: u32,
-    /// It is no team now.
+    /// The slot is unused.
     is_spare: bool,
-    /// The team whose member formed it.
+    /// The team around.
     parent: Option<Slot>,
     size: u32,
-    /// Number in the team and location.
+    /// Number in the team, and location.
     members: Vec<(u32, u32)>,
     comm: CommRef,
     is_settled: bool,
     joined: bool,
-    /// Members that have not ended.
+    /// Number of members that have not ended.
     inside: u32,
-    /// Where events name it, while it is unsettled.
+    /// Positions of events that name the team while it is unsettled.
     sites: Vec<(u32, Site)>,
-    /// Teams that wait for this to be settled.
+    /// Teams that wait for this team to be settled.
     children: Vec<Slot>,
 }
 
 impl Team {
-    /// Nobody names it any more.
+    /// Whether no further event can name the team.
     fn is_over(&self) -> bool {
         self.is_settled && self.joined && self.inside == 0
     }
 }
 
-/// Bytes of an event file that name a team by the wrong number.
+/// Bytes in an event file that must be replaced, because they contain a team's reserved number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replacement {
     pub(super) location: u32,
     pub(super) site: Site,
     pub(super) bytes: [u8; 4],
-    /// How many of them.
+    /// Number of bytes.
     pub(super) len: usize,
 }
 
 impl Teams {
-    /// The numbers of parallel regions are those of another process from now on.
+    /// From now on, ids of parallel regions belong to another process.
     pub(super) fn next_process(&mut self) {
         for place in 0..self.slots.len() as u32 {
             self.end_joining(self.slot(place));
         }
-        // Some wait for a parent that was never settled: those who come do not find them.
+        // Some teams wait for a parent that was never settled. Later teams must not find them.
         for place in 0..self.slots.len() as u32 {
             self.forget(self.slot(place));
         }
         self.by_region.clear();
     }
 
-    /// The team that is at a place now, if one is.
+    /// The current team in a slot.
     fn slot(&self, place: u32) -> Slot {
         Slot { place, use_count: self.slots[place as usize].use_count }
     }
@@ -146,7 +146,7 @@ impl Teams {
         (team.use_count == slot.use_count && !team.is_spare).then_some(team)
     }
 
-    /// A member of `parent` forms the team of the parallel region of that number.
+    /// A member of `parent` forms the team of the parallel region with this id.
     pub(super) fn fork(&mut self, region: u64, parent: TeamId) {
         let comm = self.comms.reserve();
         let place = self.spare.pop().unwrap_or_else(|| {
@@ -167,8 +167,8 @@ impl Teams {
         self.by_region.insert(region, Slot { place, use_count });
     }
 
-    /// A location joins the team of a parallel region. Gives the team that it counts to: one of its own where the team was
-    /// settled without it.
+    /// A location joins the team of a parallel region. Returns the team to which it belongs, which is a new one if the
+    /// team has been settled without this location.
     pub(super) fn begin(&mut self, region: u64, location: u32, index: u32, size: u32) -> TeamId {
         let slot = self.by_region.get(&region).copied();
         let team = slot.and_then(|slot| self.team_mut(slot));
@@ -181,7 +181,7 @@ impl Teams {
         TeamId::Region(slot)
     }
 
-    /// To be called when the location's [`Teams::begin`] was reported.
+    /// Must be called after the location's [`Teams::begin`] was written.
     pub(super) fn begun(&mut self, id: TeamId) {
         let is_complete = |team: &Team| team.members.len() as u64 >= team.size.into();
         if let TeamId::Region(slot) = id
@@ -203,7 +203,7 @@ impl Teams {
         }
     }
 
-    /// Nobody will join the team of the parallel region any more.
+    /// The team of the parallel region gets no further members.
     pub(super) fn join(&mut self, region: u64) {
         if let Some(slot) = self.by_region.remove(&region) {
             self.end_joining(slot);
@@ -232,7 +232,8 @@ impl Teams {
         }
     }
 
-    /// The number of a team. Where the second is false it may change, and [`Teams::named`] wants to know of the event.
+    /// The number of a team. If the second value is false, the number may change, and [`Teams::named`] must be called
+    /// for the event.
     pub(super) fn comm(&mut self, id: TeamId) -> (CommRef, bool) {
         match id {
             TeamId::Initial(location) => (self.initial(location), true),
@@ -243,7 +244,7 @@ impl Teams {
         }
     }
 
-    /// A number for a communicator that is no team.
+    /// Reserves a number for a communicator that is not a team.
     pub(super) fn reserve(&mut self) -> CommRef {
         self.comms.reserve()
     }
@@ -260,7 +261,7 @@ impl Teams {
         }
     }
 
-    /// An event at `site` of `location` names the team, which is unsettled.
+    /// An event at `site` of `location` names an unsettled team.
     pub(super) fn named(&mut self, id: TeamId, location: u32, site: Site) {
         if let TeamId::Region(slot) = id
             && let Some(team) = self.team_mut(slot)
@@ -272,7 +273,7 @@ impl Teams {
         }
     }
 
-    /// The team's members are known; so is its number, once that of its parent is.
+    /// The team's members are known. Its communicator is determined once that of its parent is.
     fn settle(&mut self, slot: Slot) {
         let Some(team) = self.team(slot).filter(|team| !team.is_settled) else {
             return;
@@ -296,7 +297,7 @@ impl Teams {
         let reserved = team.comm;
         let len = placeholder_bytes(reserved);
         match comms.by_members.get(newest) {
-            // The place in the events is as wide as the number in reserve.
+            // The space in the events has the size of the reserved number.
             Some(&known) if significant_bytes(known.0.into()) <= len => {
                 team.comm = known;
                 comms.free.push(reserved);
@@ -325,12 +326,12 @@ impl Teams {
         }
     }
 
-    /// Whether there are events to be repaired.
+    /// Whether there are events to correct.
     pub(super) fn has_replacements(&self) -> bool {
         !self.replacements.is_empty()
     }
 
-    /// The events of settled teams that are to be repaired.
+    /// The events of settled teams that must be corrected.
     pub(super) fn replacements(&mut self) -> impl Iterator<Item = Replacement> {
         self.replacements.drain(..)
     }
@@ -341,8 +342,8 @@ impl Teams {
     }
 }
 
-/// How many bytes a compressed number takes behind the first. Number 0 takes none and could not become another: so it is
-/// that of an initial team, which is settled from the start.
+/// Number of bytes of a compressed number after the first. Number 0 takes none, so it could not be replaced; therefore,
+/// it is used for an initial team, which is settled from the start.
 fn placeholder_bytes(number: CommRef) -> usize {
     significant_bytes(number.0.into())
 }

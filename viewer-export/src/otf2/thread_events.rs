@@ -13,7 +13,7 @@ use super::threads::Membership;
 impl Otf2 {
     #[inline(never)]
     pub(super) fn thread_event(&mut self, at: Point, event: &ThreadEvent) {
-        // OTF2 has no record for it; arrows show it as marks.
+        // OTF2 has no record for dependences; arrows show them as marks.
         if matches!(event, ThreadEvent::TaskDependence { .. }) {
             return;
         }
@@ -24,7 +24,7 @@ impl Otf2 {
             ThreadEvent::Recording { on: true } => {
                 return self.threads[thread].pause_end = Some(time);
             }
-            // They end what was left just now.
+            // These events end the region that was just left.
             ThreadEvent::TeamEnd { .. } => return self.team_end(thread, time),
             ThreadEvent::TaskComplete { task } => return self.task_complete(thread, time, task.0),
             ThreadEvent::TaskSwitch { task, .. } => {
@@ -34,7 +34,7 @@ impl Otf2 {
                 thread.next = Some(task);
                 return;
             }
-            // Attributes of the regions hold these.
+            // The attributes of regions contain this data.
             ThreadEvent::Loop { .. }
             | ThreadEvent::Chunks { .. }
             | ThreadEvent::MemberDone
@@ -107,7 +107,7 @@ impl Otf2 {
         let team = thread.membership().team;
         thread.team_event(&mut self.teams, time, team, |team| ThreadTeamEnd { team });
         thread.teams.pop();
-        // Its end says that the thread goes on with what it did before.
+        // The end of a task implies that the thread resumes what it did before.
         thread.current = thread.task();
         thread.switched = None;
         self.teams.end(team);

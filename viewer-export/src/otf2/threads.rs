@@ -1,8 +1,8 @@
-//! The state of one thread, as OTF2 has it: the regions that are open, the teams that it is in, the task that it runs.
+//! The state of one thread in OTF2: its open regions, its teams, and the task that it runs.
 //!
-//! On the timeline, a task that runs on top of another lies inside it. In OTF2 each task has regions of its own, and
-//! [`ThreadTaskSwitch`] says which are meant from there on. So each open region knows its task; a thread switches to that
-//! of the innermost when it is done with the one above.
+//! On the timeline, a task that runs on top of another is nested in it. In OTF2, each task has regions of its own, and
+//! [`ThreadTaskSwitch`] tells to which task the following events belong. So each open region knows its task, and when
+//! the thread has left the upper task's regions, it switches to the task of the region below.
 
 use std::io;
 
@@ -20,83 +20,84 @@ use super::teams::{TeamId, Teams};
 
 /// A location that is a thread.
 pub(super) struct Thread {
-    /// Its number in the archive.
+    /// The thread's number in the archive.
     pub(super) location: u32,
-    /// The place of its process.
+    /// The index of its process.
     pub(super) process: usize,
     pub(super) name: String,
     pub(super) os_tid: u32,
     pub(super) role: ThreadRole,
     pub(super) file: EventFile,
-    /// Outermost first.
+    /// The open regions, outermost first.
     pub(super) open: Vec<Open>,
-    /// The teams that the thread is in, innermost last; the first is its initial team.
+    /// The teams of the thread, innermost last; the first is its initial team.
     pub(super) teams: Vec<Membership>,
-    /// The task that the events so far say.
+    /// The current task according to the events written so far.
     pub(super) current: Task,
-    /// Since when the innermost open region is of another.
+    /// The time since which the innermost open region has belonged to another task.
     pub(super) switched: Option<u64>,
-    /// The task of the region that is entered next, where it is not that of the innermost.
+    /// The task of the region that starts next, if it differs from that of the innermost region.
     pub(super) next: Option<Task>,
-    /// When recording went on, while earlier events may follow.
+    /// The end of a pause of the recording, while earlier events may still follow.
     pub(super) pause_end: Option<u64>,
     /// The time of the first event.
     pub(super) first: u64,
-    /// The time of the newest event, or of its end.
+    /// The time, or the end, of the newest event.
     pub(super) last: u64,
-    /// It has events: perhaps only the program's begin, which an event of another thread reported.
+    /// The thread has events. The only one may be the program's start, caused by an event of another thread.
     pub(super) has_begun: bool,
-    /// It has events of its own.
+    /// The thread has events of its own.
     pub(super) is_seen: bool,
 }
 
 /// A region that is open on the timeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// Its number, where it shows as Enter and Leave.
+    /// The region's number, if it is written as Enter and Leave.
     pub(super) region: Option<u32>,
     pub(super) task: Task,
     pub(super) state: State,
 }
 
-/// The special state of an open region.
+/// Special states of open regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Usual,
     /// Waiting for a critical, atomic or ordered region.
     Waiting,
-    /// A wait for such a region, which the thread gets just now.
+    /// Waiting for such a region; the thread has just acquired it.
     Acquires,
-    /// The wait is over on the timeline. It goes on around the region that the thread got, as it does with Score-P.
+    /// The wait has ended on the timeline, but in OTF2 it continues around the acquired region, as in Score-P.
     Acquired,
-    /// Being in a critical, atomic or ordered region.
+    /// Holding a critical, atomic or ordered region.
     Holding,
-    /// Being in such a region, which the thread leaves just now: the release comes behind that, as with Score-P.
+    /// Holding such a region; the thread has just released it. The release is written after the region's end, as in
+    /// Score-P.
     Releases {
         lock: u32,
         order: u32,
     },
-    /// A buffer flush, which is one event; its end is reported later.
+    /// A buffer flush, which is a single event, whose end is filled in later.
     Flush(Site),
 }
 
-/// A thread's place in a team.
+/// A thread's membership in a team.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Membership {
     pub(super) team: TeamId,
     /// The thread's number in the team.
     pub(super) index: u32,
-    /// Tasks that it created there.
+    /// Number of tasks that the thread created in the team.
     pub(super) created: u32,
 }
 
 impl Membership {
-    /// The name of the thread's implicit task in the team.
+    /// The identity of the thread's implicit task in the team.
     fn implicit_task(&self) -> TaskName {
         TaskName { team: self.team, creating_thread: self.index, generation: 0 }
     }
 
-    /// The name of the next task that the thread creates there.
+    /// The identity of the next task that the thread creates in the team.
     fn next_task(&mut self) -> TaskName {
         self.created += 1;
         TaskName { team: self.team, creating_thread: self.index, generation: self.created }
@@ -120,7 +121,7 @@ impl Thread {
         Task::Implicit(self.teams.len() as u32 - 1)
     }
 
-    /// Says that the thread runs `task`, unless it is known.
+    /// Makes sure that the events show that the thread runs `task`.
     #[inline]
     pub(super) fn run(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
         let since = self.switched.take();
@@ -138,9 +139,9 @@ impl Thread {
         task: Task,
         since: Option<u64>,
     ) {
-        // It may have run another in between.
+        // The thread may have run another task in between.
         let between = self.task();
-        // The end of a task that lies elsewhere may have been reported since.
+        // The end of a task on another location may have been written since.
         let since = since.map(|since| since.max(self.last));
         if let Some(since) = since
             && since < time
@@ -153,11 +154,11 @@ impl Thread {
         }
     }
 
-    /// A task whose creation is not in the trace is taken for the thread's own.
+    /// A task whose creation is not in the trace is taken for the thread's implicit task.
     fn switch(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
         self.current = task;
         let name = match task {
-            // Where tasks moved that make no sense, a region may be of a team that has ended.
+            // In contradictory traces, a task may move so that a region belongs to a team that has ended.
             Task::Implicit(place) => {
                 let innermost = *self.membership();
                 let team = self.teams.get(place as usize).copied();
@@ -187,7 +188,7 @@ impl Thread {
         name
     }
 
-    /// The innermost region of the timeline ends.
+    /// Ends the innermost region of the timeline.
     #[inline]
     pub(super) fn leave_innermost(
         &mut self,
@@ -212,7 +213,7 @@ impl Thread {
         self.leave_acquired(tasks, teams, time);
     }
 
-    /// Ends the waits that go on around a critical, atomic or ordered region, if that has ended.
+    /// Ends the waits around a critical, atomic or ordered region that has ended.
     #[inline]
     pub(super) fn leave_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
         let is_acquired = |top: &Open| top.state == State::Acquired;
@@ -247,7 +248,7 @@ impl Thread {
         }
     }
 
-    /// Recording went on before `time`: whatever comes now is not earlier.
+    /// Writes the end of a pause before an event at `time`; later events are not earlier.
     #[inline(always)]
     pub(super) fn end_pause(&mut self, time: u64) {
         if let Some(end) = self.pause_end
@@ -264,7 +265,7 @@ impl Thread {
         self.event(time, &MeasurementOnOff { mode });
     }
 
-    /// The thread got what it waits for.
+    /// The thread has acquired what it waits for.
     pub(super) fn acquired(&mut self) {
         if let Some(top) = self.open.last_mut()
             && top.state == State::Waiting
@@ -273,7 +274,8 @@ impl Thread {
         }
     }
 
-    /// The thread is in what it got. A wait that is not over by then is for something else, as where events were lost.
+    /// The thread holds what it acquired. A wait that has not ended by then is for something else, for example because
+    /// events were lost.
     pub(super) fn holds(&mut self) {
         if let Some(top) = self.open.last_mut()
             && top.state == State::Acquires
@@ -282,7 +284,7 @@ impl Thread {
         }
     }
 
-    /// The thread releases a lock: the region that it holds, if it is in one, is left first.
+    /// The thread releases a lock. If it is in a region that holds the lock, the region is left first.
     pub(super) fn releases(&mut self, time: u64, lock: u32, order: u32) {
         match self.open.last_mut() {
             Some(top) if top.state == State::Holding => top.state = State::Releases { lock, order },
@@ -295,7 +297,7 @@ impl Thread {
         self.event(time, &event);
     }
 
-    /// An event whose first field is a team.
+    /// Writes an event whose first field is a team.
     pub(super) fn team_event<R: Record>(
         &mut self,
         teams: &mut Teams,
@@ -331,10 +333,10 @@ impl Thread {
         self.file.region(Leave::ID, time, attributes, region);
     }
 
-    /// Writes the rest of its events.
+    /// Writes the remaining events.
     ///
     /// # Errors
-    /// The first of all that was written.
+    /// The first write error.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.file.finish()
     }

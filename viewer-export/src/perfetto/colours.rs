@@ -1,14 +1,15 @@
-//! Colours that say what a slice is: work, or which kind of waiting.
+//! Colours of slices, which show work and the kinds of waiting.
 //!
-//! The format has no colours. The viewer makes one of the hash of a slice's correlation id, else of its name. So a slice has a
-//! correlation id whose hash is the colour that it shall have. The id is the slice's group, and a number that was searched for.
-//! The groups are those of the page of `report`, and so are their colours, as far as the viewer has them. Within
-//! useful work the shade goes by the name, so that neighbours differ. The tests have the viewer's hash.
+//! The format has no colours. The viewer derives a colour from a hash of a slice's correlation id, or if there is none,
+//! of its name. So each slice gets a correlation id whose hash yields the desired colour: the name of the slice's
+//! group, and a number found by search. Groups and colours are those of the HTML report, as far as the viewer offers
+//! these colours. The shade of useful work depends on the name, so that neighbouring slices differ. The tests contain
+//! the viewer's hash function.
 
 use ompt_sys as ompt;
 use omptrace_timeline::model::{Category, Construct, DeviceWork, Interval, Region};
 
-/// Around other work: a parallel region, a member's part of it.
+/// Slices around other work: a parallel region, or a member's part in it.
 const AROUND: &[&str] = &["region, shade 224", "region, shade 342"];
 const USEFUL: &[&str] = &[
     "useful work, shade 33",
@@ -76,22 +77,22 @@ fn wait(construct: Construct) -> &'static [&'static str] {
     }
 }
 
-/// The colour of an interval of a track that is no thread's.
+/// The colour of an interval on a track other than a thread's.
 pub(super) fn of_interval(interval: &Interval<'_>) -> &'static str {
     let shades = match (interval.work, interval.category) {
         (Some(DeviceWork::Kernel(_) | DeviceWork::Native), _) => USEFUL,
         (Some(_), _) | (None, Category::Target) => RUNTIME,
-        // Who held a lock.
+        // The holders of a lock.
         (None, Category::Mutex) => UNDER_LOCK,
         (None, Category::Omptrace) => TRACER,
-        // What an analysis found.
+        // The result of an analysis.
         (None, Category::Wait) => SLOWER_THREADS,
         (None, _) => USEFUL,
     };
     shade(shades, interval.name)
 }
 
-/// One of `shades`, the same for each time that `name` is met.
+/// One of `shades`; always the same for a given `name`.
 fn shade(shades: &[&'static str], name: &str) -> &'static str {
     let hash = name.bytes().fold(0u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     shades[hash as usize % shades.len()]
@@ -101,7 +102,7 @@ fn shade(shades: &[&'static str], name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// The viewer's hash, which it calculates in doubles: products beyond 2^53 are rounded.
+    /// The viewer's hash, which is computed in doubles, so products above 2^53 are rounded.
     fn hash(text: &str, limit: u32) -> u32 {
         let first = 0x811c_9dc5u32 as i32 & 0x0fff_ffff;
         let hash = text.bytes().fold(first, |hash, byte| {
@@ -111,7 +112,7 @@ mod tests {
         hash.unsigned_abs() % limit
     }
 
-    /// Hue and lightness of the viewer's colour for a correlation id, in the colour space HSLuv.
+    /// Hue and lightness of the viewer's colour for a correlation id, in the HSLuv colour space.
     fn colour(id: &str) -> (u32, u32) {
         (hash(id, 360), hash(&format!("{id}x"), 40) + 40)
     }

@@ -1,4 +1,4 @@
-//! What is kept of tracks that come about on the way, and their numbers.
+//! Data and ids of tracks that are described only when they are first used.
 
 use std::hash::Hasher;
 
@@ -7,13 +7,13 @@ use omptrace_timeline::model::{Counter, LocationKind, ProcessId};
 
 use crate::perfetto::track_event::EventTrack;
 
-/// A track of a location that comes about on the way.
+/// A location's track that is described when it is first used.
 pub(super) struct LateTrack {
     pub(super) process: ProcessId,
     pub(super) kind: LocationKind,
     pub(super) uuid: u64,
     pub(super) name: String,
-    /// This segment has its description.
+    /// The current segment contains its description.
     pub(super) is_described: bool,
 }
 
@@ -24,23 +24,24 @@ pub(super) struct CounterTrack {
     pub(super) track: EventTrack,
 }
 
-/// Numbers of tracks by their names lie from these on: those of counters take three bytes, and others no more than seven.
+/// Ids of tracks that follow from names are above this one. Those of counters take three bytes, and others at most
+/// seven.
 const FIRST_COUNTER: u64 = 1 << 20;
 const FIRST_LATE: u64 = 1 << 48;
 
-/// A number below `below`, a power of two, that belongs to `name`.
+/// A number below `below` (a power of two) that follows from `name`.
 fn number_of(name: &str, below: u64) -> u64 {
     let mut hash = Fold::default();
     hash.write(name.as_bytes());
     hash.finish() >> below.leading_zeros() >> 1
 }
 
-/// The number of a counter's track, in a file of several segments.
+/// The id of a counter's track in a file of several segments.
 pub(super) fn counter_uuid(name: &str) -> u64 {
     FIRST_COUNTER + number_of(name, FIRST_COUNTER)
 }
 
-/// The same of another track that comes about on the way.
+/// The id of another deferred track in a file of several segments.
 pub(super) fn late_uuid(name: &str) -> u64 {
     FIRST_LATE + number_of(name, FIRST_LATE)
 }

@@ -1,5 +1,5 @@
-//! Tracks that come about while a process is interpreted: of locks, of devices' queues, of counters. In a file of several
-//! segments, each segment describes those that it has events of, and they have numbers by their names.
+//! Tracks that appear while a process is interpreted: of locks, device queues and counters. In a file of several
+//! segments, each segment describes the tracks that it uses, and their ids follow from their names.
 
 use omptrace_timeline::model::{LocationKind, ProcessId};
 
@@ -8,7 +8,7 @@ use crate::perfetto::tracks::ProcessTracks;
 use crate::perfetto::{Perfetto, tracks};
 
 impl Perfetto {
-    /// The track around those of the locks.
+    /// The parent track of the locks' tracks.
     fn lock_group(&mut self, process: ProcessId) -> u64 {
         const NAME: &str = "Locks";
         let ProcessTracks { uuid, locks, .. } = self.processes[process.0 as usize];
@@ -24,7 +24,7 @@ impl Perfetto {
         group
     }
 
-    /// The track that one of this kind lies under.
+    /// The parent track for tracks of this kind.
     pub(super) fn parent(&mut self, process: ProcessId, kind: LocationKind) -> u64 {
         match kind {
             LocationKind::Lock { .. } => self.lock_group(process),
@@ -37,7 +37,7 @@ impl Perfetto {
         }
     }
 
-    /// Describes the track of a location that has come about on the way, if this segment has not done so.
+    /// Describes a location's deferred track, if the current segment has not done so.
     #[cold]
     pub(super) fn describe(&mut self, location: usize) {
         let Some(late) = &mut self.late[location] else {

@@ -1,19 +1,19 @@
-//! Fields put together in a place of their own, where those of nearly all events fit. To append some there takes no look
-//! at a vector's capacity, and to copy them a number of bytes that the compiler knows.
+//! A buffer of fixed size for the fields of an event, which is large enough for nearly all events. Appending needs no
+//! check of a vector's capacity, and the number of bytes to copy is known to the compiler.
 
 use crate::writer::protobuf as pb;
 
-/// Bytes that fit. With what comes in front of them, they make a message whose length takes one byte.
+/// Capacity in bytes. Including the bytes in front, such a message is so short that its length takes one byte.
 pub(super) const MAX_BYTES: usize = 96;
-/// The length of fields that do not fit.
+/// Marks fields that do not fit.
 const TOO_LONG: usize = usize::MAX;
 
-/// Fields of messages, one after the other.
+/// Consecutive fields of messages.
 pub(super) struct Fields {
     bytes: [u8; MAX_BYTES],
-    /// How many of the bytes are used, or [`TOO_LONG`].
+    /// Number of bytes used, or [`TOO_LONG`].
     len: usize,
-    /// All, where they do not fit.
+    /// All fields, if they do not fit.
     long: Vec<u8>,
 }
 
@@ -30,7 +30,7 @@ impl Fields {
         self.len = 0;
     }
 
-    /// Replaces all by `first`.
+    /// Replaces the contents by `first`.
     #[inline(always)]
     pub(super) fn begin(&mut self, first: pb::Short) {
         self.bytes[..first.bytes.len()].copy_from_slice(&first.bytes);
@@ -48,7 +48,7 @@ impl Fields {
         }
     }
 
-    /// Lets `put` store fields and give their length. Where there is no room for all that it may store, `append` does it.
+    /// Lets `put` store fields and return their length. If there may not be enough room, `append` is used instead.
     #[inline(always)]
     pub(super) fn put(
         &mut self,
@@ -77,13 +77,13 @@ impl Fields {
         append(&mut self.long);
     }
 
-    /// The bytes that they are the first of, and how many; `None` where they do not fit.
+    /// The buffer and the number of bytes used; `None` if the fields do not fit.
     #[inline(always)]
     pub(super) fn short(&self) -> Option<(&[u8; MAX_BYTES], usize)> {
         (self.len != TOO_LONG).then_some((&self.bytes, self.len))
     }
 
-    /// All that were appended where [`Fields::short`] has none.
+    /// All fields, if [`Fields::short`] returns `None`.
     pub(super) fn long(&self) -> &[u8] {
         &self.long
     }

@@ -1,7 +1,7 @@
-//! Interned data: each string is written once, with a number, and the number is used afterwards.
+//! Interned data: each string is written once with a number, which is used from then on.
 //!
-//! It goes into a packet of its own, which is written at once. Events are kept back for a while, and in the file a number's
-//! meaning must come before its use.
+//! A string is written immediately, in a packet of its own. Events are held back for a while, but in the file, the
+//! meaning of a number must precede its use.
 
 use omptrace_timeline::model::{Category, Source};
 
@@ -9,12 +9,11 @@ use super::schema::{NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, so
 use crate::writer::interned_text::{ByWord, TextNumbers};
 use crate::writer::protobuf as pb;
 
-/// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
-/// the memory.
+/// Beyond these limits, arbitrary texts are not interned, because texts that occur only once would fill the memory.
 const MAX_TEXTS: usize = 1 << 16;
 const MAX_TEXT: usize = 256;
 
-/// Strings of one kind, with their numbers from 1.
+/// Strings of one kind, numbered from 1.
 pub(super) struct Texts {
     sequence: u8,
     /// The kind: a field of `InternedData`.
@@ -27,7 +26,7 @@ impl Texts {
         Texts { sequence, field, iids: TextNumbers::new() }
     }
 
-    /// The number of `text`, of which there is a limited number.
+    /// The number of `text`, which has a limited number of values.
     pub(super) fn iid(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
         match self.iids.get(text) {
             Some(known) => known.into(),
@@ -35,7 +34,7 @@ impl Texts {
         }
     }
 
-    /// The number of `text`, which can be anything; `None` where it is better written out.
+    /// The number of `text`, which may be arbitrary; `None` if it should not be interned.
     pub(super) fn iid_of_any(&mut self, out: &mut Vec<u8>, text: &str) -> Option<u64> {
         match self.iids.get(text) {
             Some(known) => Some(known.into()),
@@ -58,7 +57,7 @@ impl Texts {
     }
 }
 
-/// The strings of a sequence.
+/// The strings of a packet sequence.
 pub(super) struct Strings {
     sequence: u8,
     pub(super) names: Texts,
@@ -68,7 +67,7 @@ pub(super) struct Strings {
     colours: Words,
 }
 
-/// Strings of one kind that this program has as constants, of which there are few.
+/// Strings of one kind that are constants of this program, of which there are few.
 struct Words {
     texts: Texts,
     iids: ByWord<u64>,
@@ -113,7 +112,7 @@ impl Strings {
         self.colours.iid(out, colour)
     }
 
-    /// Writes that `iid` means the place `source`.
+    /// Defines `iid` as the place `source`.
     pub(super) fn write_source(&self, out: &mut Vec<u8>, iid: u64, source: &Source) {
         interned_data(out, self.sequence, |out| {
             pb::message(out, interned::SOURCE_LOCATIONS, |out| {

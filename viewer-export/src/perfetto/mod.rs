@@ -1,30 +1,34 @@
 //! Perfetto's own format: a `Trace` of packets, in protocol buffers.
 //!
 //! ```text
-//! first      the sequence's state is clear; clocks
-//! then       process, thread and other tracks; strings; begins, ends and instants, as they come
+//! first      clears the sequence's state; clocks
+//! then       process, thread and other tracks; strings; starts, ends and instants in the order of items
 //! last       the trace's uuid
 //! ```
 //!
 //! Samples are in sequences of their own ([`samples`]).
 //!
-//! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
-//! packets by time and keeps the file's order among equal times. So a track's events are written in their own order,
-//! and it does not matter that tracks mix. All packets of a [`Share`] are one sequence and have its interned strings. (A
-//! sequence for each thread would spare events the two bytes of their track, but repeat every string in each.) Events of the
-//! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
+//! A slice consists of two events: an end means only that the newest slice of its track ends. The importer sorts all
+//! packets by time and keeps the file's order among equal times. So a track's events are written in order, and events
+//! of different tracks may be mixed. All packets of a [`Share`] form one sequence, and share its interned strings.
+//! (With a sequence per thread, an event would not need the two bytes of its track, but all strings would be repeated
+//! in each sequence.) Events of the first location, which in most programs is the thread with most events, name no
+//! track, because it is the sequence's default.
 //!
-//! A flow's end is a field of an event at its place and time. That of an interval may be at either end of its slice.
-//! Where no such event is at hand any more, as for the creation of a task long ago, it gets a slice without duration. A
-//! flow from the end of a slice is two events of an older kind. The importer binds these to the innermost slices then.
+//! The end of a flow is a field of an event with the same place and time; for an interval, the event may be either end
+//! of its slice. If there is no such event any more, for example because a task was created long ago, the flow's end
+//! gets a slice without duration. A flow from the end of a slice is written as two events of an older kind, which the
+//! importer binds to the innermost slices at their times.
 //!
-//! The importer takes for the source whichever of the two slices began first, whatever the file says. So what leads to a thread
-//! that waits is bound to no slice of the wait: [`Anchor::Moment`] is a slice without duration.
+//! The importer takes the slice that started first for the source of a flow, regardless of what the file says. So a
+//! flow that leads to a waiting thread must not be bound to the slice of the wait: an [`Anchor::Moment`] becomes a
+//! slice without duration.
 //!
-//! Slices of one correlation id have one colour, whatever they are called: [`colours`] says which.
+//! Slices with the same correlation id have the same colour, regardless of their names; see [`colours`].
 //!
-//! A file may consist of segments of a process, one after the other. Each begins as the sequence did: with a clear state, in which
-//! no string has a number. Tracks stay, so those that come about on the way have numbers by their names.
+//! A file may consist of consecutive segments of a process. Like the sequence, each segment starts with a clear state,
+//! in which no string has a number. Tracks are preserved across segments, so the ids of tracks that appear later follow
+//! from their names.
 
 mod colours;
 mod deferred_track;
@@ -64,39 +68,40 @@ use schema::{
 use track_event::{EventName, EventTrack, Traits};
 use tracks::{ProcessTracks, ThreadTrack};
 
-/// The importer numbers flows in phases itself, in 32 bits; others have the ids that the file gives them, from here on.
+/// The importer itself numbers flows with phases, in 32 bits. Other flows keep their ids from the file, which start
+/// here.
 const FIRST_FLOW_ID: u64 = 1 << 63;
-/// The bits of a flow's number within one file, and within a segment.
+/// Bits of a flow's number within a file and within a segment.
 const FLOW_BITS: u32 = 40;
 const FLOW_BITS_OF_SEGMENT: u32 = 28;
-/// Added to the numbers of messages, which the ends of an arrow have in different processes.
+/// Added to the numbers of messages, because the two ends of such an arrow are in different processes.
 const MESSAGES: u64 = 1 << (FLOW_BITS - 1);
 const _: () = assert!(MAX_SEGMENTS << FLOW_BITS_OF_SEGMENT <= 1 << FLOW_BITS);
 
-/// The group of the hidden helpers' tracks, which `omptrace view` leaves folded.
+/// The group of the hidden helpers' tracks, which `omptrace view` does not expand.
 pub(crate) const HIDDEN_HELPERS: &str = "hidden helpers";
 
-// A sequence's number takes one byte.
+// The id of a sequence takes one byte.
 const _: () = assert!(MAX_SHARES < pb::ONE_BYTE as usize);
 
 /// Writes Perfetto's format.
 pub(crate) struct Perfetto {
     out: Output,
     share: Share,
-    /// The sequence of all packets.
+    /// The id of the sequence of all packets.
     sequence: u8,
     strings: Strings,
-    /// The names of events that belong to no region, as the intervals of tracks.
+    /// The names of events without a region, such as intervals.
     names: RecentTexts<EventName>,
     regions: Vec<RegionName>,
-    /// How many places of regions have a number.
+    /// Number of interned source locations of regions.
     sources: u64,
     processes: Vec<ProcessTracks>,
-    /// The track of events that name none.
+    /// The track of events that name no track.
     default_track: Option<u64>,
     /// By location.
     tracks: Vec<EventTrack>,
-    /// By location: what is to be said of its track before its first event in a segment.
+    /// By location: the description of its track, to be written before its first event in a segment.
     late: Vec<Option<LateTrack>>,
     counters: Vec<CounterTrack>,
     functions: Vec<Function>,
@@ -104,45 +109,44 @@ pub(crate) struct Perfetto {
     samples: BTreeMap<u32, SampleSequence>,
     /// By the number of a thread's location: the process, and the ids of process and thread.
     threads: BTreeMap<u32, (ProcessId, (u32, u32))>,
-    /// How many uuids were given out.
+    /// Number of uuids assigned.
     uuids: u64,
-    /// The earliest event's time, where notes go; the greatest number where there is none.
+    /// The time of the earliest event, where notes are placed; the largest number if there is none.
     first_event: Ns,
-    /// All events' times, mixed.
+    /// A mix of all events' times.
     times: u64,
-    /// Added to the numbers of flows, so that those of exports that are put together differ.
+    /// Added to the numbers of flows, so that they differ between exports that are merged.
     flow_salt: u64,
-    /// A hash of what makes this share another than others, but for these.
+    /// A hash of what distinguishes this share from others, apart from the times.
     identity: Fold,
-    /// The number of the segment that it is in.
+    /// The number of the current segment.
     segment: u32,
-    /// That one is another sink's: what is defined is only taken note of.
+    /// The current items belong to another sink's segment, so only definitions are noted.
     is_before_segment: bool,
-    /// The flows of this segment so far.
+    /// Number of flows in this segment.
     flows: u64,
-    /// Where notes go in a file of several segments, of which only one knows the first event.
+    /// The time for notes in a file of several segments, because only the first segment knows the first event.
     noted_at: Option<Ns>,
 }
 
 /// The name of a region's events.
 struct RegionName {
     region: Region,
-    /// `None` before it is used in the segment.
+    /// `None` until it is used in the segment.
     name: Option<EventName>,
 }
 
 /// The name of an event.
 enum Called {
     Region(RegionId),
-    /// The number that [`Perfetto::name`] gave.
+    /// The index that [`Perfetto::name`] returned.
     Text(usize),
-    /// It is the end of a slice.
+    /// The end of a slice, which has no name.
     Nothing,
 }
 
 impl Perfetto {
-    /// The sink that writes `share` of a file. Where that is not all of it, [`end`] is for its owner
-    /// to write.
+    /// The sink that writes `share` of a file. If the file has several shares, its owner writes what [`end`] returns.
     pub(crate) fn new(out: Output, share: Share) -> Perfetto {
         let sequence = share.number(0) as u8 + 1;
         let (is_first, segment) = (share.is_first(), share.first_segment());
@@ -182,7 +186,7 @@ impl Perfetto {
         perfetto
     }
 
-    /// A packet that refers to no interned data.
+    /// Writes a packet that does not refer to interned data.
     fn packet(&mut self, content: impl FnOnce(&mut Vec<u8>)) {
         if self.is_before_segment {
             return;
@@ -195,7 +199,7 @@ impl Perfetto {
         self.out.written();
     }
 
-    /// A new number of a track: not 0, which is the root's.
+    /// A new track id; never 0, which stands for the root.
     fn new_uuid(&mut self) -> u64 {
         self.uuids += 1;
         self.share.number(self.uuids - 1) + 1
@@ -235,15 +239,15 @@ impl Perfetto {
         self.described_track(group, &location.name, &tracks::helper_aid(os_tid))
     }
 
-    /// Writes the name of a region that this segment has not used yet.
+    /// Defines the name of a region that is used for the first time in this segment.
     #[cold]
     fn name_region(&mut self, number: usize) {
         let RegionName { region, .. } = &self.regions[number];
         let out = self.out.buffer();
-        // These lie within their construct, which shows its place: the importer takes more memory for the parts of a place
-        // than for the slice.
+        // These slices are nested in their construct, which shows its place. The parts of a place would take more
+        // memory in the importer than the slice itself.
         let has_place = !matches!(region.category, Category::ImplicitTask | Category::Sync | Category::Wait);
-        // A line that the construct is only near to would be taken for its own.
+        // A line that is only near the construct would be taken for the construct's own.
         let is_own = |source: &&Source| has_place && source.position == Position::At;
         let source = region.source.as_ref().filter(is_own).map(|source| {
             self.sources += 1;
@@ -285,12 +289,12 @@ impl Perfetto {
         self.out.written();
     }
 
-    /// The place of a name that belongs to no region and has no colour of its own, until the next is asked for.
+    /// The index of a name without a region and without a colour of its own. Valid until the next call.
     fn name(&mut self, text: &str, category: Category) -> usize {
         self.coloured_name(text, category, || None)
     }
 
-    /// The same, with a colour: one for each name and category.
+    /// The same with a colour, which must always be the same for a name and category.
     fn coloured_name(
         &mut self,
         text: &str,
@@ -312,7 +316,7 @@ impl Perfetto {
         })
     }
 
-    /// Adds an end of a flow to what began there and then, or to a mark.
+    /// Adds an end of a flow to the event that starts there, or to a mark.
     fn flow_end(&mut self, flow: &Link, (at, anchor): (Point, Anchor), mark: &str, field: u32) {
         let location = at.location.0 as usize;
         let id = FIRST_FLOW_ID | self.flow_id(flow);
@@ -330,7 +334,8 @@ impl Perfetto {
         self.flow_salt ^ number
     }
 
-    /// A slice without duration. The importer would take an instant for the innermost slice until the next event.
+    /// Writes a slice without duration. The importer would take an instant for the innermost slice until the next
+    /// event.
     fn mark(&mut self, kind: LinkKind, at: Point, mark: &str) {
         let name = self.name(mark, kind.category());
         self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
@@ -338,15 +343,15 @@ impl Perfetto {
         self.tracks[at.location.0 as usize].ends_what_began(at.time);
     }
 
-    /// A flow whose ends are events of their own. It leads from the end of a slice, or its ends have one time and need an
-    /// order.
+    /// Writes a flow whose ends are separate events: it starts at the end of a slice, or its ends have the same time
+    /// and must be ordered.
     fn flow_in_phases(&mut self, flow: &Link) {
         let (Link { from, to, .. }, (cause, effect)) = (*flow, flow.kind.marks());
         let is_within = from.location == to.location;
         match flow.cause {
             Anchor::Moment if !is_within => self.marked_phase(flow, b's', from, cause),
             Anchor::Begin | Anchor::Inside => self.phase(flow, b's', from),
-            // The slice is still open then, and the innermost.
+            // At that time, the slice is still open and is the innermost one.
             Anchor::End | Anchor::Moment => {
                 let time = (from.time - 1).max(0);
                 self.phase(flow, b's', Point { time, ..from });
@@ -358,7 +363,7 @@ impl Perfetto {
         }
     }
 
-    /// One end of a flow, within a mark.
+    /// Writes one end of a flow inside a mark.
     fn marked_phase(&mut self, flow: &Link, phase: u8, at: Point, mark: &str) {
         let name = self.name(mark, flow.kind.category());
         self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
@@ -366,7 +371,7 @@ impl Perfetto {
         self.event(EventType::SliceEnd, at, Called::Nothing, &[]);
     }
 
-    /// One end of a flow, of the innermost slice.
+    /// Writes one end of a flow, bound to the innermost slice.
     fn phase(&mut self, flow: &Link, phase: u8, at: Point) {
         let name = self.name(flow.kind.name(), flow.kind.category());
         let (name, id) = (&self.names[name], self.flow_id(flow));
@@ -377,7 +382,7 @@ impl Perfetto {
     }
 }
 
-/// The end of the file: the uuid, by which viewers know a trace again.
+/// The end of the file: the uuid, by which viewers recognise a trace.
 pub(crate) fn end(share: &Share) -> Vec<u8> {
     let mut identity = Fold::default();
     identity.write_u64(share.identity());
@@ -396,7 +401,7 @@ pub(crate) fn end(share: &Share) -> Vec<u8> {
 }
 
 impl Perfetto {
-    /// The timeline's clock counts from its start; importers get from it to the time of day.
+    /// The timeline's clock starts at 0. From this packet, importers derive the time of day.
     fn start(&mut self, realtime_ns: u64) {
         self.identity.write_u64(realtime_ns);
         let mut salt = Fold::default();
@@ -540,7 +545,7 @@ impl Perfetto {
             return self.flow_in_phases(flow);
         }
         let (cause, effect) = flow.kind.marks();
-        // What it led to is the newest event there, unless the other end's mark comes between.
+        // The effect is the newest event of its track, unless a mark for the other end comes between.
         let field = event::TERMINATING_FLOW_IDS;
         self.flow_end(flow, (flow.to, flow.effect), effect, field);
         self.flow_end(flow, (flow.from, flow.cause), cause, event::FLOW_IDS);
@@ -559,7 +564,7 @@ impl Perfetto {
         let (mark, field, is_bound) = match event {
             MpiEvent::Receive(..) => {
                 let field = event::TERMINATING_FLOW_IDS;
-                // The importer takes the slice that began first for the source.
+                // The importer takes the slice that started first for the source.
                 (effect, field, track.flow_to_later(other.time, field, id))
             }
             _ => (cause, event::FLOW_IDS, track.flow(at.time, event::FLOW_IDS, id)),
@@ -600,7 +605,7 @@ impl Perfetto {
         track.write_newest(out);
     }
 
-    /// Takes an item that is no end of a slice.
+    /// Writes an item other than the end of a slice.
     #[inline(never)]
     fn other(&mut self, item: &Item<'_>) {
         match item {

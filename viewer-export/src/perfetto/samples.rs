@@ -1,8 +1,8 @@
-//! Samples as `StreamingProfilePacket`s, of which the importer makes a flame graph for each thread.
+//! Samples as `StreamingProfilePacket`s, from which the importer makes a flame graph for each thread.
 //!
-//! Such packets say nothing of their thread. So each thread has a packet sequence of its own, which begins with the thread's
-//! descriptor, and repeats the names of functions. Times are the sum of differences since that. A sample has no weight, so
-//! it is there as often as it represents a period of the sampling clock.
+//! Such a packet does not name its thread, so each thread has a packet sequence of its own, which starts with the
+//! thread's descriptor and repeats the names of functions. The time of a sample is the sum of the differences since
+//! then. Samples have no weight, so a sample is written once per period of the sampling clock that it represents.
 
 use std::collections::HashMap;
 
@@ -14,29 +14,29 @@ use super::schema::{
 };
 use crate::writer::protobuf as pb;
 
-/// The first number of a sequence of samples: those of tracks have lower ones.
+/// The first id of sequences of samples, above those of tracks.
 const FIRST_SEQUENCE: u64 = 1 << 16;
-/// Samples in a packet.
+/// Samples per packet.
 const BATCH: usize = 128;
-/// How often a sample may be there. Stops a weight that no clock gives.
+/// Maximum number of repetitions of a sample. Guards against an invalid weight.
 const MAX_REPEATS: u64 = 10_000;
 
 /// The samples of a thread.
 pub(super) struct SampleSequence {
     number: u64,
-    /// The names of functions and modules that the sequence has.
+    /// The names of functions and modules that the sequence has defined.
     functions: HashMap<FunctionId, u64>,
     modules: HashMap<String, u64>,
     /// By the functions of a stack.
     stacks: HashMap<Vec<FunctionId>, u64>,
-    /// The time of the newest sample that is written.
+    /// The time of the newest sample that has been written.
     last_us: i64,
-    /// Stack and time of samples that are to be written.
+    /// Stack and time of samples that have not been written yet.
     pending: Vec<(u64, i64)>,
 }
 
 impl SampleSequence {
-    /// That of a thread which has the number `thread` in the file; writes its begin.
+    /// Begins the sequence of the thread with number `thread` in the file.
     pub(super) fn begin(out: &mut Vec<u8>, thread: u64, (pid, tid): (u32, u32)) -> SampleSequence {
         let sequence = SampleSequence {
             number: FIRST_SEQUENCE + thread,
@@ -59,7 +59,7 @@ impl SampleSequence {
         sequence
     }
 
-    /// Adds a sample of `period_ns` or a multiple of that.
+    /// Adds a sample that represents a multiple of `period_ns`.
     pub(super) fn sample(
         &mut self,
         out: &mut Vec<u8>,
@@ -81,7 +81,7 @@ impl SampleSequence {
         }
     }
 
-    /// Writes the samples that are not written yet.
+    /// Writes the remaining samples.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) {
         if self.pending.is_empty() {
             return;
@@ -110,7 +110,7 @@ impl SampleSequence {
         });
     }
 
-    /// Writes a stack, and what of its functions is new.
+    /// Defines a stack, and those of its functions that are new.
     fn new_stack(&mut self, out: &mut Vec<u8>, functions: &[Function], stack: Vec<FunctionId>) -> u64 {
         let mut data = Vec::new();
         let frames: Vec<u64> =
@@ -166,7 +166,7 @@ fn text(data: &mut Vec<u8>, field: u32, iid: u64, text: &str) {
     });
 }
 
-/// The importer's times of samples are whole microseconds.
+/// The importer stores the times of samples in whole microseconds.
 fn micros(time: Ns) -> i64 {
     time / 1000
 }

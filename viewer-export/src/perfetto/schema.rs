@@ -1,5 +1,5 @@
-//! Numbers of the fields that are written, from `protos/perfetto/trace` of the Perfetto repository. Each message has a
-//! module, in the order in which they are used.
+//! The numbers of the fields that are written, from `protos/perfetto/trace` in the Perfetto repository. Each message
+//! has a module, in the order of use.
 
 use crate::writer::protobuf::messages;
 
@@ -107,7 +107,7 @@ messages! {
         DEBUG_ANNOTATION_STRING_VALUES = 29,
         CORRELATION_ID_STR = 43,
     }
-    /// `EventCategory`, `EventName`, `DebugAnnotationName`, `InternedString`: alike in these two
+    /// `EventCategory`, `EventName`, `DebugAnnotationName` and `InternedString`, which have these two fields in common
     interned_text { IID = 1, TEXT = 2, }
     /// `SourceLocation`
     source_location { IID = 1, FILE_NAME = 2, FUNCTION_NAME = 3, LINE_NUMBER = 4, }
@@ -148,7 +148,7 @@ impl EventType {
     pub(super) const ALL: [EventType; 4] =
         [EventType::SliceBegin, EventType::SliceEnd, EventType::Instant, EventType::Counter];
 
-    /// Its place in [`EventType::ALL`].
+    /// Its index in [`EventType::ALL`].
     pub(super) const fn index(self) -> usize {
         self as usize - 1
     }

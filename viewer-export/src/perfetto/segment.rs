@@ -1,4 +1,4 @@
-//! Segments of a process, one after the other in one sequence.
+//! Consecutive segments of a process in one sequence.
 
 use std::hash::Hasher;
 
@@ -11,7 +11,7 @@ use crate::writer::interned_text::RecentTexts;
 use crate::writer::protobuf as pb;
 
 impl Perfetto {
-    /// Writes what is kept back, and adds to the file's identity.
+    /// Writes what was held back, and adds to the file's identity.
     pub(super) fn end_segment(&mut self) {
         for track in &mut self.tracks {
             track.write_newest(self.out.buffer());
@@ -25,7 +25,7 @@ impl Perfetto {
         self.share.identify(identity.finish());
     }
 
-    /// Begins as if nothing was written, but for the tracks of the process and its threads.
+    /// Starts as if nothing had been written, except for the tracks of the process and its threads.
     #[cold]
     pub(super) fn begin_segment(&mut self) {
         if !std::mem::take(&mut self.is_before_segment) {

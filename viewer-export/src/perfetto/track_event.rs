@@ -1,4 +1,4 @@
-//! Events of tracks. A track keeps its newest event back: flows to it may follow.
+//! Events of tracks. A track holds its newest event back, because flows to it may follow.
 
 use omptrace_timeline::model::{Argument, CountValue, Ns, Value};
 
@@ -14,11 +14,11 @@ pub(super) enum EventName {
     Long(Box<[u8]>),
 }
 
-/// Numbers of interned data that belong to a name.
+/// Interned data that belongs to a name, by number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
     pub(super) category: u64,
-    /// The place in the source.
+    /// The source location.
     pub(super) source: Option<u64>,
     pub(super) colour: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl Traits {
 }
 
 impl EventName {
-    /// By its number of interned data.
+    /// A name given by the number of an interned string.
     pub(super) fn interned(name: u64, traits: Traits) -> EventName {
         let mut fields = Vec::new();
         pb::uint(&mut fields, event::NAME_IID, name);
@@ -44,7 +44,7 @@ impl EventName {
         EventName::of(fields)
     }
 
-    /// Written out.
+    /// A name that is not interned.
     pub(super) fn text(name: &str, traits: Traits) -> EventName {
         let mut fields = Vec::new();
         pb::text(&mut fields, event::NAME, name);
@@ -75,28 +75,30 @@ impl EventName {
     }
 }
 
-/// A track that has events.
+/// The state of a track with events.
 pub(super) struct EventTrack {
-    /// The begin of an event of each type: the packet's fields behind the time, and those of the `TrackEvent` up to its
-    /// name.
+    /// The start of an event of each type: the packet's fields after the time, and the fields of the `TrackEvent` up to
+    /// the name.
     fronts: [pb::Short; EventType::ALL.len()],
     sequence: u8,
     uuid: Option<u64>,
     time: Ns,
-    /// When that began which a flow to the newest event is bound to: the slice or instant, or the interval that it ends.
+    /// The start of the slice, instant or interval to which flows to the newest event are bound; for the end of an
+    /// interval, the interval's start.
     begin: Option<Ns>,
-    /// The newest event; empty where it is written, or there was none.
+    /// The newest event; empty if it has been written, or if there was none.
     newest: Fields,
 }
 
-/// The bytes in front of the newest event's `TrackEvent`: the second is the sequence, the last the event's length.
+/// Bytes before the newest event's `TrackEvent`: the second is the sequence, the last is the event's length.
 const FRONT_BYTES: usize = 4;
-/// Bytes of the events that most are, copied apart from the longer ones. The ends of slices have at most
-/// [`pb::SHORT_BYTES`]: a copy of the bytes behind them would wait for their stores.
+/// Maximum size of most events, which are copied separately from longer ones. The ends of slices have at most
+/// [`pb::SHORT_BYTES`], and only that many bytes are copied, because a copy of the following bytes would have to wait
+/// for their stores.
 const USUAL_BYTES: usize = 48;
 
 impl EventTrack {
-    /// The track that events belong to which name none has no `uuid`.
+    /// The default track, to which events belong that name no track, has no `uuid`.
     pub(super) fn new(sequence: u8, uuid: Option<u64>) -> EventTrack {
         let front = |event_type| {
             let mut front = vec![
@@ -122,20 +124,20 @@ impl EventTrack {
         }
     }
 
-    /// Forgets what was before.
+    /// Resets the state.
     pub(super) fn begin(&mut self) {
         self.time = 0;
         self.begin = None;
         self.newest.clear();
     }
 
-    /// Whether no event is kept back.
+    /// Whether no event is held back.
     #[inline(always)]
     pub(super) fn has_no_newest(&self) -> bool {
         self.newest.is_empty()
     }
 
-    /// A further event; the one before it is written. The end of a slice has no name.
+    /// Adds an event, after writing the previous one. The end of a slice has no name.
     #[inline(always)]
     pub(super) fn event(
         &mut self,
@@ -146,7 +148,7 @@ impl EventTrack {
     ) {
         self.write_newest(out);
         self.time = time;
-        // Flows from the end of a slice are apart, see `flow_phase`.
+        // Flows from the end of a slice are separate events, see `flow_phase`.
         self.begin = (!matches!(event_type, EventType::SliceEnd)).then_some(time);
         let newest = &mut self.newest;
         newest.begin(self.fronts[event_type.index()]);
@@ -155,7 +157,7 @@ impl EventTrack {
         }
     }
 
-    /// The counter that the track shows has this value from `time` on.
+    /// The track's counter has this value from `time` on.
     pub(super) fn sample(&mut self, out: &mut Vec<u8>, time: Ns, value: CountValue) {
         self.event(out, EventType::Counter, time, None);
         match value {
@@ -168,7 +170,7 @@ impl EventTrack {
                     self.newest.append(append);
                 }
             },
-            // A `double` lies in the file as a `fixed64` does.
+            // In the file, a `double` has the same form as a `fixed64`.
             CountValue::Real(value) => {
                 self.newest.push(pb::Short::fixed64(event::DOUBLE_COUNTER_VALUE, value.to_bits()));
             }
@@ -176,7 +178,7 @@ impl EventTrack {
         self.write_newest(out);
     }
 
-    /// Adds details to the newest event.
+    /// Adds arguments to the newest event.
     #[inline(always)]
     pub(super) fn arguments(&mut self, out: &mut Vec<u8>, strings: &mut Strings, arguments: &[Argument<'_>]) {
         let newest = &mut self.newest;
@@ -195,12 +197,12 @@ impl EventTrack {
         }
     }
 
-    /// The newest event ends a slice that began then: what leads to its begin leads to it.
+    /// The newest event ends a slice that started at `begin`, so flows to that start are bound to it.
     pub(super) fn ends_what_began(&mut self, begin: Ns) {
         self.begin = Some(begin);
     }
 
-    /// Adds a flow's end to the newest event, if what began at `time` is that. `field` says which end.
+    /// Adds the end of a flow to the newest event, if the event's slice started at `time`. `field` tells which end.
     pub(super) fn flow(&mut self, time: Ns, field: u32, id: u64) -> bool {
         let fits = self.begin == Some(time) && !self.newest.is_empty();
         if fits {
@@ -209,14 +211,15 @@ impl EventTrack {
         fits
     }
 
-    /// The same, if what the newest event is of began later than `time`.
+    /// The same, if the slice of the newest event started later than `time`.
     pub(super) fn flow_to_later(&mut self, time: Ns, field: u32, id: u64) -> bool {
         let begin = self.begin.filter(|begin| *begin > time);
         begin.is_some_and(|begin| self.flow(begin, field, id))
     }
 
-    /// Writes an end of a flow that is bound to the innermost slice at `time`, whose events may have been written before. Such
-    /// ends are events of their own, of the format's older kind, and meet by number, `name` and category.
+    /// Writes an end of a flow that is bound to the innermost slice at `time`, whose events may already have been
+    /// written. Such ends are separate events of the format's older kind; they are matched by number, `name` and
+    /// category.
     pub(super) fn flow_phase(&self, out: &mut Vec<u8>, phase: u8, time: Ns, name: &EventName, id: u64) {
         pb::message(out, trace::PACKET, |out| {
             pb::uint(out, packet::TIMESTAMP, time.unsigned_abs());
@@ -235,16 +238,16 @@ impl EventTrack {
         });
     }
 
-    /// Writes the event that was kept back.
+    /// Writes the event that was held back.
     ///
-    /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which says what a reader must skip after a loss. A file loses nothing, and the
-    /// flag would be a twentieth of its bytes.
+    /// The flag `SEQ_NEEDS_INCREMENTAL_STATE`, which tells readers what to skip after a loss, is not set: a file loses
+    /// nothing, and the flag would take a twentieth of its size.
     #[inline(always)]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {
         if self.newest.is_empty() {
             return;
         }
-        // Longer than any where it is below 0.
+        // A negative time is longer than any other.
         let time = self.time.cast_unsigned();
         match self.newest.short() {
             Some((event, len)) if time < pb::MAX_VARINT => {
@@ -261,7 +264,7 @@ impl EventTrack {
         self.newest.clear();
     }
 
-    /// Writes the newest event, which may be of any length at any time.
+    /// Writes the newest event, for any length and any time.
     #[cold]
     fn write_long(&mut self, out: &mut Vec<u8>) {
         let time = self.time.unsigned_abs();
@@ -277,9 +280,9 @@ impl EventTrack {
     }
 }
 
-/// Appends a packet: time, then the first `len` bytes of `event`, which are no more than `N`. `ROOM` is that for all.
+/// Appends a packet: the time, and the first `len` (at most `N`) bytes of `event`. `ROOM` is enough for both.
 ///
-/// The length of the `TrackEvent` is stored behind the copy: in front of it, the copy would wait for the store.
+/// The length of the `TrackEvent` is stored after copying the bytes; otherwise, the copy would wait for the store.
 #[inline(always)]
 fn packet<const N: usize, const ROOM: usize>(
     out: &mut Vec<u8>,
@@ -300,7 +303,7 @@ fn packet<const N: usize, const ROOM: usize>(
     out.truncate(start + 3 + time_bytes + len);
 }
 
-/// Appends a `DebugAnnotation` with `text`, or with its number if it has one.
+/// Appends a `DebugAnnotation` with `text`, or with its number if it is interned.
 #[inline(never)]
 fn words(out: &mut Fields, name: u64, iid: Option<u64>, text: &str) {
     out.append(|out| {
@@ -318,7 +321,7 @@ fn words(out: &mut Fields, name: u64, iid: Option<u64>, text: &str) {
 #[inline(always)]
 fn number(out: &mut Fields, name: u64, field: u32, value: u64) {
     if name < pb::ONE_BYTE && value < pb::MAX_VARINT {
-        // What is captured is moved, which needs no place in memory.
+        // Moving the captured values keeps them in registers.
         let put = move |room: &mut [u8; pb::SHORT_BYTES]| {
             let (value, value_bytes) = pb::varint_bytes(value);
             room[0] = pb::front_key(event::DEBUG_ANNOTATIONS);

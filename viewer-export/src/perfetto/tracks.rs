@@ -1,20 +1,21 @@
 //! The tree of tracks:
 //!
 //! ```text
-//! process ── thread ...          ordered as the timeline has them
+//! process ── thread ...          in the timeline's order
 //!         ── "Locks" ── one track per lock
-//!         ── device ── one track per queue, and what the tracer reports of its stream
+//!         ── device ── one track per queue, and the tracer's work on its stream
 //!         ── "hidden helpers" ── one track per helper thread
 //!         ── other tracks
 //! ```
 //!
-//! Rules that the importer has beyond the format's description:
+//! Rules of the importer that the format's description does not contain:
 //!
-//! * A thread's descriptor counts only with process and thread id. Both are 32 bits, and two threads of equal ids are one.
-//! * A track below a thread shows beside it, so what shall nest gets a track of its own around it.
-//! * All threads of a process show above its other tracks, which come by name. A helper's track is not a thread's, so that
-//!   the helpers are below the devices, in a group that can be folded.
-//! * Sibling tracks of equal names become one unless they refuse.
+//! * A thread's descriptor needs a process id and a thread id. Both have 32 bits, and threads with equal ids are
+//!   merged.
+//! * A child track of a thread is shown next to the thread, so nested tracks need a parent track of their own.
+//! * All threads of a process are shown above its other tracks, which are sorted by name. The track of a helper is not
+//!   a thread's track, so that helpers are shown below the devices, in a group that can be collapsed.
+//! * Sibling tracks with equal names are merged, unless they disable merging.
 
 use std::collections::BTreeMap;
 
@@ -27,23 +28,23 @@ use super::schema::{
 use crate::writer::protobuf as pb;
 use crate::writer::system_ids::SystemIds;
 
-/// Where the tracks of a process hang.
+/// The parent tracks in a process.
 pub(super) struct ProcessTracks {
     pub(super) uuid: u64,
     pub(super) ids: SystemIds,
-    /// The track around those of the locks, once there is one.
+    /// The parent track of the locks' tracks, once it exists.
     pub(super) locks: Option<u64>,
-    /// The track around those of the hidden helpers, once there is one.
+    /// The parent track of the hidden helpers' tracks, once it exists.
     pub(super) helpers: Option<u64>,
-    /// The tracks around those of the devices' queues, by number.
+    /// The parent tracks of the devices' queues, by device number.
     pub(super) devices: BTreeMap<i32, u64>,
-    /// The track of what is reported about the process, once there is something.
+    /// The track of notes about the process, once it exists.
     pub(super) notes: Option<u64>,
-    /// The time that was asked for between samples; 0 where none were.
+    /// The requested time between samples; 0 if no samples were requested.
     pub(super) sampling_period_ns: u64,
 }
 
-/// Says that processes and threads have the order of their ranks.
+/// Specifies that processes and threads are sorted by their ranks.
 pub(super) fn root(out: &mut Vec<u8>) {
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, 0);
@@ -72,7 +73,7 @@ pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, rank: u32, defi
     });
 }
 
-/// The content of a thread's descriptor.
+/// The contents of a thread's descriptor.
 pub(super) struct ThreadTrack<'a> {
     pub(super) uuid: u64,
     pub(super) pid: u32,
@@ -81,7 +82,7 @@ pub(super) struct ThreadTrack<'a> {
     pub(super) name: &'a str,
 }
 
-/// Says that events which name no track are those of `uuid`.
+/// Makes `uuid` the track of events that name no track.
 pub(super) fn default(out: &mut Vec<u8>, uuid: u64) {
     pb::message(out, packet::TRACE_PACKET_DEFAULTS, |out| {
         pb::message(out, packet_defaults::TRACK_EVENT_DEFAULTS, |out| {
@@ -103,12 +104,12 @@ pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
     });
 }
 
-/// How to read the timeline: what the user interface says on demand of the track that has our notes. (Of a thread's track it says
-/// nothing.)
+/// Explains how to read the timeline. The user interface shows this text on request for the track with our notes; it
+/// shows no such text for a thread's track.
 pub(super) const READING_AID: &str = "\
 Colours show what a thread did. Blue is useful work, violet is work under a lock, teal is a phase that the program named. Orange is waiting at a barrier for slower threads, red is waiting for a lock, pink is waiting for tasks. Olive is the cost of starts, joins and barriers. Light blue is the host working for a device, and transfers. Green is the tracer itself. Pale violet is a region; where nothing is below it, the time is the region's own work.";
 
-/// What the user interface says of a hidden helper's track on demand.
+/// The text that the user interface shows on request for a hidden helper's track.
 pub(super) fn helper_aid(os_tid: u32) -> String {
     let thread = match os_tid {
         0 => "This thread".to_owned(),
@@ -119,7 +120,7 @@ pub(super) fn helper_aid(os_tid: u32) -> String {
     )
 }
 
-/// A track below `parent`. Its children, if any, come in the order of their first events.
+/// A track below `parent`. Its children are sorted by their first events.
 pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str, description: &str) {
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, uuid);
@@ -133,7 +134,7 @@ pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str, descr
     });
 }
 
-/// A counter of the process that has the track `parent`.
+/// A counter of the process whose track is `parent`.
 pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Counter) {
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, uuid);
@@ -141,7 +142,7 @@ pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Count
         pb::uint(out, track::PARENT_UUID, parent);
         pb::message(out, track::COUNTER, |out| {
             match defined.unit {
-                // The track's name says what is counted, and a viewer would write "1 tasks".
+                // The track's name contains the unit, and a viewer would print "1 tasks".
                 "threads" | "tasks" => pb::uint(out, counter::UNIT, UNIT_COUNT),
                 "bytes" => pb::uint(out, counter::UNIT, UNIT_SIZE_BYTES),
                 unit => pb::text(out, counter::UNIT_NAME, unit),

@@ -1,9 +1,11 @@
-//! Digits of numbers, eight at a time in a register. Exports consist of numbers, and bytes that are stored one by one and
-//! then copied at once stall the processor.
+//! Converts numbers to digits, eight at a time in a register. Exports consist largely of numbers, and storing bytes one
+//! by one and then copying them as a block stalls the CPU.
 
-/// The digits of `value` below 10^8, the first in the lowest byte, each 0 to 9; leading zeros fill up.
+/// The decimal digits of `value`, which must be below 10^8: the first digit in the lowest byte, each as 0 to 9, with
+/// leading zeros.
 ///
-/// Splits into halves, then these, then these again: each division is a multiplication of all parts at once.
+/// Divides the number into halves, these into halves, and these again; each division is one multiplication for all
+/// parts at once.
 #[inline]
 const fn decimal(value: u32) -> u64 {
     let (high, low) = ((value / 10_000) as u64, (value % 10_000) as u64);
@@ -15,10 +17,10 @@ const fn decimal(value: u32) -> u64 {
 }
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
-/// The least number that eight decimal digits cannot hold.
+/// The smallest number with more than eight decimal digits.
 const TEN_TO_8: u64 = 100_000_000;
 
-/// A constant text of up to `N` bytes, which are copied at once.
+/// A constant text of up to `N` bytes, which is copied as one block.
 #[derive(Clone, Copy)]
 pub(crate) struct ShortText<const N: usize> {
     bytes: [u8; N],
@@ -26,7 +28,7 @@ pub(crate) struct ShortText<const N: usize> {
 }
 
 impl<const N: usize> ShortText<N> {
-    /// `None` where the text is longer.
+    /// `None` if the text is longer.
     pub(crate) fn of(text: &[u8]) -> Option<ShortText<N>> {
         let mut bytes = [0; N];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
@@ -40,14 +42,14 @@ impl<const N: usize> Default for ShortText<N> {
     }
 }
 
-/// Text that is put together where it stays, of pieces that are stored at once. `N` bytes are room for all of it, and for
-/// what a piece has behind its end.
+/// Assembles text at its destination from pieces that are stored as blocks. `N` bytes must be enough for the text, and
+/// for the unused bytes of the last piece.
 pub(crate) struct Pieces<'o, const N: usize> {
     room: &'o mut [u8; N],
     len: usize,
 }
 
-/// Appends what `put` puts together.
+/// Appends the text that `put` assembles.
 #[inline(always)]
 pub(crate) fn put<const N: usize>(out: &mut Vec<u8>, put: impl FnOnce(&mut Pieces<'_, N>)) {
     let start = out.len();
@@ -65,7 +67,7 @@ impl<const N: usize> Pieces<'_, N> {
         self.len += len;
     }
 
-    /// Appends a text, whose `N` bytes are its room.
+    /// Appends a text, which needs room for all of its `N` bytes.
     #[inline(always)]
     pub(crate) fn short<const M: usize>(&mut self, text: &ShortText<M>) {
         self.push(&text.bytes, text.len);
@@ -77,7 +79,7 @@ impl<const N: usize> Pieces<'_, N> {
         self.push(bytes, M);
     }
 
-    /// Appends a decimal number: up to 20 bytes, and room for 4 more.
+    /// Appends a decimal number of up to 20 bytes; needs room for 4 more.
     #[inline(always)]
     pub(crate) fn decimal(&mut self, value: u64) {
         if value < 10 {
@@ -93,14 +95,15 @@ impl<const N: usize> Pieces<'_, N> {
         self.push(&text.to_le_bytes(), 8 - leading_zeros as usize);
     }
 
-    /// Appends nanoseconds as microseconds with three decimals, exactly: as [`Pieces::decimal`] and 4 bytes.
+    /// Appends nanoseconds as microseconds with exactly three decimals; needs the same room as [`Pieces::decimal`], and
+    /// 4 bytes.
     #[inline(always)]
     pub(crate) fn micros(&mut self, ns: u64) {
         self.decimal(ns / 1000);
         self.text(&THOUSANDTHS[(ns % 1000) as usize]);
     }
 
-    /// Appends a hexadecimal number without leading zeros: up to 16 bytes, which are its room.
+    /// Appends a hexadecimal number without leading zeros; needs room for 16 bytes.
     #[inline(always)]
     pub(crate) fn hex(&mut self, value: u64) {
         let len = ((64 + 3 - value.leading_zeros()) / 4).max(1);
@@ -115,8 +118,8 @@ impl<const N: usize> Pieces<'_, N> {
     }
 }
 
-/// The digits of a number that has more than eight, and how many they are. It has no part in `Pieces`, whose length would
-/// have to lie in memory then.
+/// The digits of a number with more than eight, and their number. Not a method of `Pieces`, whose length would then
+/// have to be in memory.
 #[inline(never)]
 fn long_decimal(value: u64) -> ([u8; 24], usize) {
     let mut text = [0; 24];
@@ -128,7 +131,7 @@ fn long_decimal(value: u64) -> ([u8; 24], usize) {
     (text, len)
 }
 
-/// A point and the three digits of each number below 1000.
+/// For each number below 1000, a decimal point and the three digits.
 static THOUSANDTHS: [[u8; 4]; 1000] = {
     let mut texts = [[b'.'; 4]; 1000];
     let mut value = 0;
@@ -144,7 +147,7 @@ static THOUSANDTHS: [[u8; 4]; 1000] = {
     texts
 };
 
-/// The eight digits of a number of 32 bits as text, the first in the highest byte.
+/// The eight hexadecimal digits of a 32-bit number as text, the first in the highest byte.
 #[inline]
 fn hex(value: u64) -> u64 {
     let halves = (value | value << 16) & 0x0000_ffff_0000_ffff;
@@ -154,8 +157,8 @@ fn hex(value: u64) -> u64 {
     digits + ZEROS + is_letter * u64::from(b'a' - b'0' - 10)
 }
 
-/// Appends a number as protocol buffers have it: seven bits per byte, the lowest first; the top bit says that another byte
-/// follows.
+/// Appends a number in the encoding of protocol buffers: seven bits per byte, lowest first; the top bit means that
+/// another byte follows.
 #[inline]
 pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
     if value < MAX_VARINT {
@@ -166,17 +169,17 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Numbers below take at most eight bytes.
+/// Smaller numbers take at most eight bytes.
 pub(crate) const MAX_VARINT: u64 = 1 << 56;
 
-/// Bytes that a number takes.
+/// Number of bytes of an encoded number.
 #[inline]
 fn varint_len(value: u64) -> usize {
-    // The bits divided by seven and rounded up, for up to 64 of them.
+    // The number of bits divided by seven and rounded up, for up to 64 bits.
     ((64 - (value | 1).leading_zeros()) as usize * 9 + 64) / 64
 }
 
-/// The bytes of a number below [`MAX_VARINT`], the first in the lowest, and how many they are.
+/// The encoding of a number below [`MAX_VARINT`], first byte lowest, and its number of bytes.
 #[inline(always)]
 pub(crate) fn varint(value: u64) -> (u64, usize) {
     if value < 0x80 {
@@ -199,7 +202,8 @@ fn push_long_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends the first `len` of `bytes`: all of them, whose number the compiler knows, and takes the rest away.
+/// Appends the first `len` of `bytes`: copies all of them, because their number is known to the compiler, and truncates
+/// the rest.
 #[inline]
 pub(crate) fn push<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: usize) {
     let start = out.len();
@@ -207,8 +211,8 @@ pub(crate) fn push<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: usize
     out.truncate(start + len);
 }
 
-/// Appends `N` zeros for the caller to write to, who truncates what remains of them. Bytes are stored where they stay, and
-/// the buffer's capacity is looked at once.
+/// Appends `N` zeros, which the caller overwrites, and truncates what remains. So bytes are stored at their
+/// destination, with a single check of the buffer's capacity.
 #[inline]
 pub(crate) fn room<const N: usize>(out: &mut Vec<u8>) -> &mut [u8; N] {
     out.extend_from_slice(&[0; N]);

@@ -1,6 +1,6 @@
-//! Values that belong to words that this program has as constants, as the names of arguments. They are found by where they
-//! lie in memory, which is faster to check than what they say. And what belongs to texts of a trace that are asked for again
-//! and again, as the names of threads.
+//! Maps from texts to values. Constants of this program, such as the names of arguments, are found by their address,
+//! which is faster to compare than their contents. Texts of a trace that are requested repeatedly, such as the names of
+//! threads, are found in a small cache.
 
 use std::ops::Index;
 use std::sync::Arc;
@@ -8,13 +8,15 @@ use std::sync::Arc;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::Category;
 
-/// Places for the words that were met last; a power of two, several times what there are.
+/// Number of slots for recent words; a power of two, and several times the number of words.
 const PLACES: usize = 128;
 
-/// Places that a word may have. Where constants lie changes with each build, so some words meet at a place.
+/// Number of slots in which a word may be. The addresses of constants change with each build, so some words share a
+/// slot.
 const PROBES: usize = 8;
 
-/// Something for each word. It may be asked for anew where more words than [`PROBES`] meet: they displace each other.
+/// A value for each word. It may have to be created again if more than [`PROBES`] words share a slot, because these
+/// displace each other.
 pub(crate) struct ByWord<T> {
     places: [(&'static str, T); PLACES],
 }
@@ -24,18 +26,18 @@ impl<T: Default> ByWord<T> {
         ByWord { places: std::array::from_fn(|_| ("", T::default())) }
     }
 
-    /// The value that belongs to `word`, which is not empty; `new` gives it where it is not at hand.
+    /// The value for `word`, which must not be empty. `new` creates the value if it is missing.
     #[inline(always)]
     pub(crate) fn get(&mut self, word: &'static str, new: impl FnOnce() -> T) -> &mut T {
         debug_assert!(!word.is_empty());
         let first = word.as_ptr().addr().wrapping_add(word.len()) % PLACES;
-        // Texts of one length at one address are equal.
+        // Texts with the same length and address are equal.
         let place =
             if std::ptr::eq(self.places[first].0, word) { first } else { self.find(first, word, new) };
         &mut self.places[place].1
     }
 
-    /// The place of a word that is not at the first place that it may have.
+    /// The slot of a word that is not in its first slot.
     #[inline(never)]
     fn find(&mut self, first: usize, word: &'static str, new: impl FnOnce() -> T) -> usize {
         let places = (0..PROBES).map(|step| (first + step) % PLACES);
@@ -54,11 +56,10 @@ impl<T: Default> ByWord<T> {
     }
 }
 
-/// Places for the texts that were asked for last; a power of two.
+/// Number of slots for recent texts; a power of two.
 const RECENT: usize = 64;
 
-/// Something for each text and category. Texts are looked for by where they lie and then compared, which costs less than
-/// hashing.
+/// A value for each text and category. Texts are looked up by address and then compared, which is cheaper than hashing.
 pub(crate) struct RecentTexts<T> {
     places: [Option<Recent<T>>; RECENT],
 }
@@ -74,7 +75,7 @@ impl<T> RecentTexts<T> {
         RecentTexts { places: [const { None }; RECENT] }
     }
 
-    /// The place of what belongs to `text`, until the next is asked for; `new` gives it where it is not at hand.
+    /// The index of the value for `text`, valid until the next call. `new` creates the value if it is missing.
     #[inline]
     pub(crate) fn place(&mut self, text: &str, category: Category, new: impl FnOnce() -> T) -> usize {
         let place = text.as_ptr().addr() / 16 % RECENT;
@@ -98,11 +99,11 @@ impl<T> Index<usize> for RecentTexts<T> {
     }
 }
 
-/// Numbers of texts of which a few are asked for again and again. Those are found by their lengths and then compared, which
-/// costs less than hashing.
+/// Numbers of texts, a few of which are requested repeatedly. These are looked up by length and then compared, which is
+/// cheaper than hashing.
 pub(crate) struct TextNumbers {
     numbers: FastMap<Arc<str>, u32>,
-    /// The text of each length that was asked for last.
+    /// By length: the text that was requested last.
     recent: [Option<(Arc<str>, u32)>; RECENT],
 }
 
@@ -111,7 +112,7 @@ impl TextNumbers {
         TextNumbers { numbers: FastMap::default(), recent: [const { None }; RECENT] }
     }
 
-    /// The number of `text`; `None` where it has none.
+    /// The number of `text`; `None` if it has none.
     #[inline]
     pub(crate) fn get(&mut self, text: &str) -> Option<u32> {
         match &self.recent[text.len() % RECENT] {

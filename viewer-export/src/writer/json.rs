@@ -1,4 +1,4 @@
-//! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
+//! The parts of JSON that are written by hand into a byte buffer, because exports contain millions of them.
 
 use omptrace_symbols::printable::{is_printable, printable};
 use omptrace_timeline::model::CountValue;
@@ -9,7 +9,7 @@ use crate::writer::decimal::put;
 pub(crate) fn count(out: &mut Vec<u8>, value: CountValue) {
     match value {
         CountValue::Whole(value) => int(out, value),
-        // It is finite, and JSON has such digits.
+        // The number is finite, and printed as in JSON.
         real @ CountValue::Real(_) => out.extend_from_slice(real.to_string().as_bytes()),
     }
 }
@@ -38,7 +38,7 @@ pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
     });
 }
 
-/// Appends a hexadecimal number as a string: viewers keep numbers as doubles, which hold 53 bits.
+/// Appends a hexadecimal number as a string, because viewers store numbers as doubles, which have 53 bits.
 #[inline]
 pub(crate) fn hex_string(out: &mut Vec<u8>, value: u64) {
     put::<24>(out, |pieces| {
@@ -48,15 +48,15 @@ pub(crate) fn hex_string(out: &mut Vec<u8>, value: u64) {
     });
 }
 
-/// Appends a string with its quotes, as raw UTF-8 but for what JSON forbids. Perfetto refuses a whole file for an
-/// escaped surrogate pair, so nothing beyond ASCII is escaped.
+/// Appends a string in quotes, as raw UTF-8 except for characters that JSON forbids. Perfetto rejects a file that
+/// contains an escaped surrogate pair, so non-ASCII characters are never escaped.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     escape(out, text);
     out.push(b'"');
 }
 
-/// Appends a string with its quotes, for people.
+/// Appends a string in quotes, with unprintable characters as escapes.
 pub(crate) fn printable_string(out: &mut Vec<u8>, text: &str) {
     if is_printable(text) {
         return string(out, text);
@@ -85,7 +85,7 @@ pub(crate) fn escape(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends nanoseconds as microseconds with three decimals, exactly.
+/// Appends nanoseconds as microseconds with exactly three decimals.
 #[inline]
 pub(crate) fn micros(out: &mut Vec<u8>, ns: u64) {
     put::<28>(out, |pieces| pieces.micros(ns));

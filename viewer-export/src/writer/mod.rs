@@ -1,4 +1,4 @@
-//! What the formats share: where bytes go, how several sinks write one file, and how numbers and texts are written.
+//! Code that formats share: output, files with several sinks, and the writing of numbers and texts.
 
 pub(crate) mod buffers;
 pub(crate) mod decimal;

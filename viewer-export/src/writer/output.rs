@@ -1,4 +1,4 @@
-//! Where an export's bytes go: buffered, compressed where asked for, errors kept until the end.
+//! The output of an export: buffered, compressed if requested, with errors kept until the end.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use flate2::{Compression, GzBuilder, write::GzEncoder};
 use crate::writer::buffers::{BUFFER_BYTES, Writer, new_buffer};
 use crate::writer::turns::Turns;
 
-/// Buffers that wait for the thread that writes.
+/// Number of buffers that may wait for the writing thread.
 const BUFFERS_UNDER_WAY: usize = 2;
 
-/// A buffer in front of a writer. The first error is kept, and everything after it dropped.
+/// A buffer in front of a writer. Keeps the first error, and drops all later data.
 pub(crate) struct Output {
     buffer: Vec<u8>,
     target: Target,
@@ -22,11 +22,11 @@ pub(crate) struct Output {
     error: Option<io::Error>,
 }
 
-/// The thread that writes.
+/// What writes the data.
 enum Target {
     Here(Writer),
     Behind(Behind),
-    /// The share of the file with this number.
+    /// The share of a file, by number.
     InTurns(Arc<Turns>, u32),
 }
 
@@ -36,7 +36,8 @@ impl Output {
         Output::to(Target::Here(writer))
     }
 
-    /// Lets a thread of its own write, or compress, what goes into `writer`; where there can be none, does it here.
+    /// Lets a separate thread write (and compress) the data for `writer`. If no thread can be created, writes it on
+    /// this thread.
     pub(crate) fn behind(writer: Writer) -> Output {
         Output::to(match Behind::new(writer) {
             Ok(behind) => Target::Behind(behind),
@@ -44,7 +45,7 @@ impl Output {
         })
     }
 
-    /// Writes `share` of a file, and adds to what was written of it.
+    /// Writes `share` of a file, and counts its bytes in `bytes`.
     pub(crate) fn in_turns(turns: Arc<Turns>, share: u32, bytes: ByteCount) -> Output {
         Output { bytes, ..Output::to(Target::InTurns(turns, share)) }
     }
@@ -53,17 +54,17 @@ impl Output {
         Output { buffer: new_buffer(), target, bytes: ByteCount::default(), error: None }
     }
 
-    /// Counts what is written, before compression.
+    /// The number of bytes written, before compression.
     pub(crate) fn bytes(&self) -> ByteCount {
         self.bytes.clone()
     }
 
-    /// The buffer, to append to; call [`Output::written`] from time to time.
+    /// The buffer to append to. Call [`Output::written`] occasionally.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Writes the buffer out when it is full enough.
+    /// Writes the buffer if it is full enough.
     #[inline]
     pub(crate) fn written(&mut self) {
         if self.buffer.len() >= BUFFER_BYTES {
@@ -88,14 +89,14 @@ impl Output {
         self.error.is_some()
     }
 
-    /// Keeps `result`'s error, if it is the first.
+    /// Keeps the error in `result`, if it is the first.
     pub(crate) fn note_error(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.error.get_or_insert(error);
         }
     }
 
-    /// Writes the rest. For a compressed file this also writes the trailer.
+    /// Writes the remaining data. For a compressed file, this also writes the trailer.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.drain();
         match self.error {
@@ -103,14 +104,14 @@ impl Output {
             None => match self.target {
                 Target::Here(mut writer) => writer.flush(),
                 Target::Behind(behind) => behind.finish(),
-                // Who has the file finishes it.
+                // The owner of the file finishes it.
                 Target::InTurns(..) => Ok(()),
             },
         }
     }
 }
 
-/// Compresses what is written into `target`, without a modification time: equal exports are equal files.
+/// Compresses data for `target`, without a modification time, so that equal exports are equal files.
 pub(crate) fn gzip(target: Writer) -> Writer {
     Box::new(Gzip(Some(GzBuilder::new().mtime(0).write(target, Compression::default()))))
 }
@@ -134,17 +135,17 @@ impl Write for Gzip {
     }
 }
 
-/// A thread that writes the buffers that it gets.
+/// A thread that writes the buffers it receives.
 struct Behind {
     full: SyncSender<Vec<u8>>,
-    /// Buffers that were written.
+    /// Written buffers, for reuse.
     spare: Receiver<Vec<u8>>,
-    /// `None` where it has ended, and its error was reported.
+    /// `None` if the thread has ended and its error was reported.
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Behind {
-    /// Gives the writer back where there can be no thread.
+    /// Returns the writer if no thread can be created.
     fn new(writer: Writer) -> Result<Behind, Writer> {
         let (full, of_thread) = sync_channel::<Vec<u8>>(BUFFERS_UNDER_WAY);
         let (to_spare, spare) = channel();
@@ -154,7 +155,7 @@ impl Behind {
                 for mut buffer in &of_thread {
                     writer.write_all(&buffer)?;
                     buffer.clear();
-                    // Nobody fills it again where the export has ended.
+                    // Fails if the export has ended, so that no buffers are needed.
                     let _ = to_spare.send(buffer);
                 }
                 writer.flush()?;
@@ -171,18 +172,18 @@ impl Behind {
         }
     }
 
-    /// Takes what is in `buffer`, which is another then.
+    /// Passes the contents of `buffer` on, and replaces it by an empty one.
     fn hand_over(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
         let next = self.spare.try_recv().unwrap_or_else(|_| new_buffer());
         let full = std::mem::replace(buffer, next);
         match self.full.send(full) {
             Ok(()) => Ok(()),
-            // It ends early only by an error.
+            // The thread ends early only after an error.
             Err(_) => ended(self.thread.take()),
         }
     }
 
-    /// Waits for all to be written.
+    /// Waits until everything is written.
     fn finish(self) -> io::Result<()> {
         drop(self.full);
         ended(self.thread)
@@ -197,7 +198,7 @@ fn ended(thread: Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
     }
 }
 
-/// How many bytes were written so far.
+/// A count of the bytes written so far.
 #[derive(Clone, Default)]
 pub(crate) struct ByteCount(Arc<AtomicU64>);
 
@@ -208,7 +209,7 @@ impl ByteCount {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        // Relaxed: the count orders nothing, and who asks has usually written them.
+        // Relaxed: the count orders nothing, and it is usually read by the writing thread itself.
         self.0.load(Ordering::Relaxed)
     }
 }

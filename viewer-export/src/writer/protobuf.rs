@@ -1,11 +1,11 @@
-//! The wire format of protocol buffers, as far as an exporter needs it.
+//! The wire format of protocol buffers, as far as exporters need it.
 //!
-//! A message is a row of fields, in any order. A field is a key, the field's number and how its value is written, then
-//! the value (<https://protobuf.dev/programming-guides/encoding>):
+//! A message is a sequence of fields, in any order. A field consists of a key (the field's number and its wire type)
+//! and a value (<https://protobuf.dev/programming-guides/encoding>):
 //!
 //! ```text
 //! key = number << 3 | wire type      wire type  0 varint   1 eight bytes   2 a length, then that many bytes
-//! varint = seven bits per byte, the lowest first; the top bit says that another byte follows
+//! varint = seven bits per byte, lowest first; the top bit means that another byte follows
 //! ```
 
 use crate::writer::decimal::push;
@@ -26,12 +26,12 @@ const LEN: u32 = 2;
 /// Smaller varints take one byte.
 pub(crate) const ONE_BYTE: u64 = 0x80;
 
-/// The key of a number whose field's is below 16, one byte: what is the same each time is written at once.
+/// The one-byte key of a numeric field with a number below 16, for constant parts of messages.
 pub(crate) const fn uint_key(field: u32) -> u8 {
     short_key(field, VARINT)
 }
 
-/// Like [`uint_key`], of a message.
+/// Like [`uint_key`], for a nested message.
 pub(crate) const fn front_key(field: u32) -> u8 {
     short_key(field, LEN)
 }
@@ -59,7 +59,7 @@ pub(crate) fn int(out: &mut Vec<u8>, field: u32, value: i64) {
     uint(out, field, value as u64);
 }
 
-/// Appends a field of type `bytes`, or a message that was written before.
+/// Appends a field of type `bytes`, or a message that has been encoded.
 #[inline]
 pub(crate) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     front(out, field, value.len());
@@ -72,15 +72,15 @@ pub(crate) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
     bytes(out, field, value.as_bytes());
 }
 
-/// Appends the front of a message of `len` bytes.
+/// Appends the key and length of a message of `len` bytes.
 #[inline]
 pub(crate) fn front(out: &mut Vec<u8>, field: u32, len: usize) {
     key(out, field, LEN);
     varint(out, len as u64);
 }
 
-/// Appends a message, which `write` writes. Its length comes first but is known last: nearly all fit one byte, which is
-/// kept free; the others are moved.
+/// Appends a message that `write` writes. Its length precedes it, but is known only afterwards. One byte is reserved,
+/// which is enough for nearly all messages; the others are moved.
 #[inline]
 pub(crate) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     key(out, field, LEN);
@@ -98,10 +98,10 @@ pub(crate) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
     }
 }
 
-/// Bytes that are copied at once.
+/// Number of bytes that are copied as one block.
 pub(crate) const SHORT_BYTES: usize = 16;
 
-/// Fields of up to [`SHORT_BYTES`].
+/// Encoded fields of up to [`SHORT_BYTES`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short {
     pub(crate) bytes: [u8; SHORT_BYTES],
@@ -109,7 +109,7 @@ pub(crate) struct Short {
 }
 
 impl Short {
-    /// `None` where the fields are longer.
+    /// `None` if the fields are longer.
     pub(crate) fn of(fields: &[u8]) -> Option<Short> {
         let mut bytes = [0; SHORT_BYTES];
         bytes.get_mut(..fields.len())?.copy_from_slice(fields);
@@ -122,14 +122,14 @@ impl Short {
         Short::field(field, FIXED64, value, 8)
     }
 
-    /// Like [`uint`], of a number below [`MAX_VARINT`].
+    /// Like [`uint`], for a number below [`MAX_VARINT`].
     #[inline]
     pub(crate) fn uint(field: u32, value: u64) -> Short {
         let (value, len) = varint_bytes(value);
         Short::field(field, VARINT, value, len)
     }
 
-    /// A field whose value is the first `len` of `value`'s bytes.
+    /// A field whose value consists of the first `len` bytes of `value`.
     #[inline(always)]
     fn field(field: u32, wire_type: u32, value: u64, len: usize) -> Short {
         let (key, key_bytes) = varint_bytes(u64::from(field << 3 | wire_type));
@@ -153,7 +153,7 @@ mod tests {
         out
     }
 
-    /// The first three are examples of the format's own description.
+    /// The first three are examples from the format's description.
     #[test]
     fn fields_are_written_as_described() {
         assert_eq!(written(|out| uint(out, 1, 150)), [0x08, 0x96, 0x01]);

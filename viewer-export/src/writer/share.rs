@@ -1,14 +1,15 @@
-//! Which part of a file a sink writes: a share of its processes, or segments of one process.
+//! The part of a file that one sink writes: a share of its processes, or segments of one process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_timeline::MAX_STREAMS;
 
-/// The maximum of shares: what is alive of a process is in memory once for each, however few may work.
+/// Maximum number of shares. The live state of a process is in memory once per share, regardless of the number of
+/// working threads.
 pub(crate) const MAX_SHARES: usize = 8;
 
-/// How many shares a file has whose processes have these numbers of streams: the largest may come at the same time.
+/// Number of shares for processes with these numbers of streams; the largest ones may be processed at the same time.
 pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
     let mut streams: Vec<usize> = streams.collect();
     streams.sort_unstable_by(|a, b| b.cmp(a));
@@ -21,7 +22,7 @@ pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
     fitting.max(1)
 }
 
-/// Which of the sinks of a file one is.
+/// Identifies one of a file's sinks.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     number: u32,
@@ -34,14 +35,14 @@ pub(crate) struct Share {
 #[derive(Clone, Copy, Debug)]
 enum InSegments {
     No,
-    /// One sink writes all of them.
+    /// One sink writes all segments.
     All,
-    /// It writes those from this number on, to where another goes on.
+    /// The sink writes the segments from this number on, up to the first one of the next sink.
     From(u32),
 }
 
 impl Share {
-    /// The share of a sink which writes the whole file.
+    /// The share of a sink that writes the whole file.
     pub(crate) fn whole() -> Share {
         Share::several(1).remove(0)
     }
@@ -54,12 +55,12 @@ impl Share {
         (0..of).map(share).collect()
     }
 
-    /// The share of a sink that writes all segments of a file, one after the other.
+    /// The share of a sink that writes all segments of a file, one after another.
     pub(crate) fn in_segments() -> Share {
         Share { segments: InSegments::All, ..Share::whole() }
     }
 
-    /// The same of a sink that begins at segment `number`, and does not write all.
+    /// The share of a sink that starts with segment `number`, and does not write all segments.
     pub(crate) fn beginning_at(&self, number: u32) -> Share {
         Share { segments: InSegments::From(number), ..self.clone() }
     }
@@ -69,7 +70,7 @@ impl Share {
         !matches!(self.segments, InSegments::No)
     }
 
-    /// The number of its first segment.
+    /// The number of the share's first segment.
     pub(crate) fn first_segment(&self) -> u32 {
         match self.segments {
             InSegments::No | InSegments::All => 0,
@@ -77,31 +78,31 @@ impl Share {
         }
     }
 
-    /// Whether the file begins with this one.
+    /// Whether the share contains the start of the file.
     pub(crate) fn is_first(&self) -> bool {
         self.number == 0 && self.first_segment() == 0
     }
 
-    /// Whether there is no other.
+    /// Whether there are no other shares.
     pub(crate) fn is_whole(&self) -> bool {
         self.of == 1 && !matches!(self.segments, InSegments::From(_))
     }
 
-    /// The number in the file, from 0, of what has the number `own` in this share: no two shares have the same.
+    /// The number in the file, counted from 0, for the number `own` in this share. Numbers of different shares differ.
     #[inline(always)]
     pub(crate) fn number(&self, own: u64) -> u64 {
         own * u64::from(self.of) + u64::from(self.number)
     }
 
-    /// Adds to the [`Share::identity`] of the file.
+    /// Adds to the file's [`Share::identity`].
     pub(crate) fn identify(&self, hash: u64) {
-        // Relaxed: a sum, which is read when all sinks were finished.
+        // Relaxed: a sum, which is read after all sinks are finished.
         self.identity.fetch_add(hash, Ordering::Relaxed);
     }
 
-    /// The sum of what the sinks of the file added.
+    /// The sum of all values that the file's sinks added.
     pub(crate) fn identity(&self) -> u64 {
-        // Relaxed: see where it is added to.
+        // Relaxed: see `identify`.
         self.identity.load(Ordering::Relaxed)
     }
 }

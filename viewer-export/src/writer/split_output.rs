@@ -1,10 +1,11 @@
-//! A timeline as a series of files, each complete by itself: one [`Window`] of time after the other.
+//! Writes a timeline as a series of files, each complete by itself: consecutive [`Window`]s.
 //!
-//! A file that is large enough ends at the time of the newest event, and the next begins there. It stays open all the
-//! same. What other threads did may come later than it happened (see [`Cause::LateEnd`](omptrace_timeline::Cause::LateEnd)),
-//! as do holds of locks and the work of devices. Each thread and counter is in one file at a time.
+//! When a file is large enough, it ends at the time of the newest event, and the next file starts there. The file stays
+//! open, because items of other threads may arrive late (see [`Cause::LateEnd`](omptrace_timeline::Cause::LateEnd)),
+//! and so may holds of locks and operations of devices. At each time, each thread and counter writes to one of the
+//! files.
 //!
-//! An arrow from one file to another is in neither. Both say how many there are.
+//! Arrows between different files are left out. Both files report their number.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -22,30 +23,30 @@ use crate::format::options::FormatOptions;
 use crate::writer::output::{ByteCount, Output};
 use crate::writer::share::Share;
 
-/// Gives the file of that number, from 1.
+/// Returns the file with this number, counted from 1.
 pub type NextFile = Box<dyn FnMut(usize) -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// Gives the output that writes into that file.
+/// Returns the output to the file with this number.
 type NextOutput = Box<dyn FnMut(usize) -> io::Result<Output> + Send>;
 
-/// The filters of one of the files.
+/// One of the files, as a filter.
 type Part = Filtered<Window>;
 
-/// Writes one file after the other.
+/// Writes a series of files.
 pub(crate) struct Split {
     format: &'static Format,
     options: FormatOptions,
     next_output: NextOutput,
     limit_bytes: u64,
-    /// In the order of time; the last has no end yet.
+    /// The files in chronological order; the last one has no end yet.
     parts: Vec<Part>,
-    /// The time of the newest thing in the last part. A thread may be ahead of others: its times never go back.
+    /// The time of the newest item in the last part. If threads are ahead of others, the largest time.
     newest: Ns,
-    /// The bytes that were written into the last part.
+    /// The number of bytes written to the last part.
     bytes: ByteCount,
     error: Option<io::Error>,
 
-    // What each part gets at its begin.
+    // Data that each part receives at its start.
     start: Option<u64>,
     processes: Vec<Process>,
     locations: Vec<Location>,
@@ -56,7 +57,7 @@ pub(crate) struct Split {
     counters: Vec<Steps>,
     /// By location.
     open_parts: Vec<LocationPart>,
-    /// Arrows from or to another file, by the part and the process.
+    /// Number of arrows from or to another file, by part and process.
     cut_arrows: BTreeMap<(usize, u32), u64>,
     all_cut_arrows: Arc<AtomicU64>,
 }
@@ -65,7 +66,7 @@ pub(crate) struct Split {
 struct Steps {
     counter: Counter,
     newest: CountValue,
-    /// The part that its newest value is in.
+    /// The part that contains its newest value.
     part: usize,
 }
 
@@ -74,12 +75,12 @@ struct Steps {
 struct LocationPart {
     /// The open regions.
     open: Vec<Enter<KeptArguments>>,
-    /// The part that its newest event is in.
+    /// The part that contains its newest event.
     part: usize,
 }
 
 impl LocationPart {
-    /// The part that contains `time`, which is not earlier than before. Those in between show what is open.
+    /// The part that contains `time`, which never decreases. The open regions are shown in all parts in between.
     #[inline]
     fn part<'p>(&mut self, parts: &'p mut [Part], at: Point) -> Option<&'p mut Part> {
         while self.part + 1 < parts.len() && parts[self.part + 1].begin() <= at.time {
@@ -92,7 +93,7 @@ impl LocationPart {
 }
 
 impl Split {
-    /// Files that end when they have `limit_bytes` or a little more.
+    /// Files end when they have `limit_bytes`, or slightly more.
     pub(crate) fn new(
         format: &'static Format,
         options: FormatOptions,
@@ -149,7 +150,7 @@ impl Split {
         self.parts.push(part);
     }
 
-    /// Ends the last part at `time` if it is large enough, and nothing in it is later.
+    /// Ends the last part at `time`, if it is large enough and contains nothing later.
     fn cut(&mut self, time: Ns) {
         let is_newest = time > self.newest;
         self.newest = self.newest.max(time);
@@ -163,7 +164,7 @@ impl Split {
         self.begin_part(time);
     }
 
-    /// How many arrows are in no file, when all is finished.
+    /// Number of arrows that are in no file, valid when everything is finished.
     pub(crate) fn cut_arrows(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.all_cut_arrows)
     }
@@ -174,7 +175,7 @@ impl Split {
         later.saturating_sub(1)
     }
 
-    /// The counter's newest value goes on into all parts up to that of `time`.
+    /// Continues the counter's newest value in all parts up to that of `time`.
     fn count_on(&mut self, counter: usize, time: Ns) {
         let steps = &mut self.counters[counter];
         let later = self.parts.iter_mut().skip(steps.part + 1);
@@ -202,7 +203,7 @@ impl Split {
         }
     }
 
-    /// The part that contains what happens on a thread gets `item`.
+    /// Passes `item` to the part that contains the items of its thread at that time.
     fn give_at(&mut self, at: Point, item: &Item<'_>) -> &mut LocationPart {
         let location = &mut self.open_parts[at.location.0 as usize];
         if let Some(part) = location.part(&mut self.parts, at) {
@@ -232,9 +233,9 @@ impl Split {
             self.give_at(at, &Item::Mpi(at, event));
             return;
         }
-        // Both ends find that out.
+        // Counted at only one of the ends, because both detect it.
         if matches!(event, MpiEvent::Receive(..)) {
-            // Relaxed: it is read when the export is complete, by who made it.
+            // Relaxed: read when the export is complete, by the thread that created it.
             self.all_cut_arrows.fetch_add(1, Ordering::Relaxed);
         }
         let process = self.locations[at.location.0 as usize].process.0;
@@ -250,7 +251,7 @@ impl Split {
             }
             return;
         }
-        // Relaxed: it is read when the export is complete, by who made it.
+        // Relaxed: read when the export is complete, by the thread that created it.
         self.all_cut_arrows.fetch_add(1, Ordering::Relaxed);
         for (part, at) in parts.into_iter().zip([link.from, link.to]) {
             let process = self.locations[at.location.0 as usize].process.0;

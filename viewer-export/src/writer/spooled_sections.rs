@@ -1,16 +1,16 @@
-//! Text that is made for many sections at once and read section by section, in bounded memory.
+//! Text that is written to many sections at once and read section by section, in limited memory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use crate::writer::output::Output;
 
-/// Bytes kept in memory; the rest goes into an unnamed temporary file.
+/// Number of bytes kept in memory; the rest is written to an unnamed temporary file.
 const MEMORY_BYTES: usize = 64 << 20;
-/// Bytes that are written at once.
+/// Number of bytes per write.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Sections that grow side by side.
+/// Sections to which text is appended in any order.
 #[derive(Default)]
 pub(crate) struct Sections {
     sections: Vec<Section>,
@@ -21,14 +21,14 @@ pub(crate) struct Sections {
 
 #[derive(Default)]
 struct Section {
-    /// Its newest part.
+    /// The section's newest text.
     text: Vec<u8>,
     /// Offset and length of its earlier parts in the temporary file.
     parts: Vec<(u64, u64)>,
 }
 
 impl Sections {
-    /// Adds an empty section behind the others and gives its number.
+    /// Adds an empty section at the end, and returns its number.
     pub(crate) fn add(&mut self) -> usize {
         self.sections.push(Section::default());
         self.sections.len() - 1
@@ -37,7 +37,7 @@ impl Sections {
     /// Appends what `write` writes to a section.
     ///
     /// # Errors
-    /// The errors of the temporary file.
+    /// Errors of the temporary file.
     pub(crate) fn append(&mut self, section: usize, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let text = &mut self.sections[section].text;
         let before = text.len();
@@ -63,10 +63,10 @@ impl Sections {
         Ok(())
     }
 
-    /// Writes all sections, one after the other.
+    /// Writes all sections, one after another.
     ///
     /// # Errors
-    /// The errors of the temporary file.
+    /// Errors of the temporary file.
     pub(crate) fn finish(mut self, out: &mut Output) -> io::Result<()> {
         for section in self.sections {
             for (offset, len) in section.parts {

@@ -1,14 +1,14 @@
-//! The numbers of processes and threads in formats that know them by the operating system's. By these, viewers find a
-//! process's main thread, and traces of one session fit together.
+//! Ids of processes and threads for formats that use the operating system's ids, by which viewers find a process's main
+//! thread and match traces of the same session.
 
 use std::collections::BTreeSet;
 
 use omptrace_timeline::model::Process;
 
-/// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
+/// Our own ids start here. Linux assigns none above 2^22 (`PID_MAX_LIMIT`).
 const FIRST_OWN_ID: u32 = (1 << 22) + 1;
 
-/// The ids of a process and its threads: those of the operating system where they are known and unique.
+/// The ids of a process and its threads: those of the operating system if known and unique.
 pub(crate) struct SystemIds {
     os_pid: u32,
     pid: u32,
@@ -19,7 +19,7 @@ pub(crate) struct SystemIds {
 }
 
 impl SystemIds {
-    /// The ids of the process with that `rank` among all of the file.
+    /// The ids of the process with index `rank` in the file.
     pub(crate) fn new(process: &Process, rank: u32) -> SystemIds {
         let os_pid = process.os_pid;
         let pid = match os_pid {
@@ -30,7 +30,7 @@ impl SystemIds {
             os_pid,
             pid,
             has_main: false,
-            // That of the main thread, which is no other's.
+            // Contains the main thread's id, which no other thread may get.
             given: BTreeSet::from([pid]),
             own: 0,
         }
@@ -41,15 +41,15 @@ impl SystemIds {
         self.pid
     }
 
-    /// Whether the process has the number that the operating system gave it.
+    /// Whether the process has its operating system id.
     pub(crate) fn is_systems(&self) -> bool {
         self.pid == self.os_pid
     }
 
-    /// The id of a thread, which is `os_tid` if possible; nobody else has it.
+    /// The id of a thread: `os_tid` if possible, and unique.
     pub(crate) fn tid(&mut self, os_tid: u32) -> u32 {
         let is_main = os_tid != 0 && os_tid == self.os_pid;
-        // What comes later under its number is another thread.
+        // A later thread with the same id is another thread.
         if is_main && !std::mem::replace(&mut self.has_main, true) {
             return self.pid;
         }
@@ -59,7 +59,7 @@ impl SystemIds {
         self.own_tid()
     }
 
-    /// The id of what is no thread.
+    /// An id for a track that is not a thread.
     pub(crate) fn own_tid(&mut self) -> u32 {
         loop {
             let id = FIRST_OWN_ID + self.own;

@@ -1,14 +1,14 @@
-//! One file, written by several sinks at once. Each has a share of the processes, and they take turns. Or each has segments of one
-//! process, which are written in the order of time.
+//! Lets several sinks write one file at once. Each sink has a share of the processes, and the sinks take turns; or each
+//! has segments of one process, which are written in chronological order.
 //!
 //! ```text
 //! share 0: processes 0, 8, 16 ... --> sink --> buffers --\
 //! share 1: processes 1, 9, 17 ... --> sink --> buffers ---> one of each in turn --> the file
 //! ```
 //!
-//! The file is the same for any number of threads, whoever is faster: shares and turns depend on the timeline alone. Where
-//! fewer may work than there are shares, who waits for a turn lets another work. Where the system gives no threads, the file
-//! is made without shares: the same timeline, with other numbers.
+//! The file is the same for any number and speed of threads, because shares and turns depend only on the timeline. If
+//! fewer threads may work than there are shares, a thread that waits for its turn lets another one work. If the system
+//! cannot create threads, the file is written without shares: the same timeline, but with other ids.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,33 +20,33 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::writer::buffers::{Writer, new_buffer};
 
-/// Buffers of a share that wait for its turn.
+/// Number of buffers of a share that may wait for its turn.
 const MAX_WAITING: usize = 2;
-/// The same of segments, which are written one after the other: 16 MiB, as much as some 500,000 events take.
+/// The same for segments, which are written one after another: 16 MiB, as much as about 500,000 events take.
 const MAX_WAITING_OF_SEGMENTS: usize = 64;
 
-/// A file that shares are written into in turns, one buffer each.
+/// A file to which shares are written in turns of one buffer each.
 pub(crate) struct Turns {
     state: Mutex<State>,
-    /// Somebody may go on.
+    /// Signals that a waiting thread may continue.
     changed: Condvar,
 }
 
 struct State {
-    /// `None` while a thread writes, and where shares cannot be written side by side.
+    /// `None` while a thread is writing, and if the shares cannot be written in parallel.
     writer: Option<Writer>,
-    /// The shares that are not complete: first the one whose turn it is.
+    /// The incomplete shares, starting with the one whose turn it is.
     order: VecDeque<u32>,
     shares: Vec<Buffers>,
-    /// Each share is written whole before the next.
+    /// Each share is written completely before the next.
     is_in_order: bool,
-    /// Buffers that were written.
+    /// Written buffers, for reuse.
     spare: Vec<Vec<u8>>,
-    /// How many more may work.
+    /// Number of further threads that may work.
     idle: usize,
-    /// Whether all may begin, when that is known.
+    /// Whether all threads may begin, once that is known.
     may_begin: Option<bool>,
-    /// True where waiting is in vain: nothing more is written.
+    /// Nothing more will be written, so waiting is of no use.
     failed: bool,
     /// The first error of `writer`.
     error: Option<io::Error>,
@@ -59,12 +59,12 @@ struct Buffers {
 }
 
 impl Turns {
-    /// `workers` of `shares` may work at once.
+    /// `workers` of `shares` threads may work at once.
     pub(crate) fn new(writer: Writer, shares: usize, workers: usize) -> Arc<Turns> {
         Turns::with(writer, shares, workers, false)
     }
 
-    /// The same for shares that are written one after the other: for [`Turns::take_in_order`].
+    /// The same for shares that are written one after another, for [`Turns::take_in_order`].
     pub(crate) fn in_order(writer: Writer, shares: usize, workers: usize) -> Arc<Turns> {
         Turns::with(writer, shares, workers, true)
     }
@@ -86,8 +86,8 @@ impl Turns {
         })
     }
 
-    /// Does `work` for each share, each in a thread of its own, of which the calling thread is one. Gives what came of it by
-    /// share; the writer instead, and nothing was done, where there can be no such threads.
+    /// Calls `work` for each share, each in a thread of its own, one of which is the calling thread. Returns the
+    /// results by share. If the threads cannot be created, does nothing and returns the writer.
     pub(crate) fn take<R: Send>(&self, work: &(dyn Fn(u32) -> R + Sync)) -> Result<Vec<R>, Writer> {
         let in_turns = |share| {
             let _guard = FailsOnPanic(self);
@@ -114,7 +114,7 @@ impl Turns {
             }
             results.into_iter().collect::<Option<Vec<R>>>()
         });
-        // None has begun.
+        // No thread has begun.
         let writer = match results {
             Some(results) => return Ok(results),
             None => self.state.lock().writer.take(),
@@ -122,14 +122,14 @@ impl Turns {
         Err(writer.expect("there until now"))
     }
 
-    /// Does `work` for each share, in at most `workers` threads, of which the calling thread is one. Each takes one of the first shares,
-    /// and then the next that nobody has. Gives what came of it by share.
+    /// Calls `work` for each share, in at most `workers` threads including the calling one. Each thread takes one of
+    /// the first shares, and then repeatedly the next free one. Returns the results by share.
     pub(crate) fn take_in_order<R: Send>(&self, workers: usize, work: &(dyn Fn(u32) -> R + Sync)) -> Vec<R> {
         let shares = self.state.lock().shares.len() as u32;
         let workers = (workers as u32).clamp(1, shares.max(1));
         let next = AtomicU32::new(workers);
         let in_turns = |first: Vec<u32>| {
-            // Relaxed: each number is given once; what is shared otherwise is under the lock.
+            // Relaxed: each number is used once, and all other shared data is protected by the lock.
             let further = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
             let all = first.into_iter().chain(further);
             let in_turn = |share| {
@@ -147,7 +147,7 @@ impl Turns {
                 let thread = thread::Builder::new().name("omptrace-segment".into());
                 match thread.spawn_scoped(scope, move || in_turns(vec![first])) {
                     Ok(thread) => others.push(thread),
-                    // It takes longer then.
+                    // With fewer threads, it takes longer.
                     Err(_) => own.push(first),
                 }
             }
@@ -186,10 +186,10 @@ impl Turns {
         self.changed.notify_all();
     }
 
-    /// Takes what is in `buffer`, which is another then; waits where `share` is too far ahead of the others.
+    /// Takes the contents of `buffer` and replaces it by an empty one. Waits if `share` is too far ahead of the others.
     ///
     /// # Errors
-    /// The file cannot be written any more: [`Turns::finish`] says why.
+    /// The file cannot be written any more; [`Turns::finish`] returns the reason.
     pub(crate) fn hand_over(&self, share: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
         let is_full = |state: &State| {
             let most = match state.is_in_order {
@@ -218,7 +218,8 @@ impl Turns {
         }
     }
 
-    /// Writes the buffers whose turn has come, unless another thread does: it goes on with what others bring meanwhile.
+    /// Writes the buffers whose turn has come, unless another thread is writing: that thread will also write buffers
+    /// that arrive in the meantime.
     fn write(&self, state: &mut MutexGuard<'_, State>) {
         let Some(mut writer) = state.writer.take() else {
             return;
@@ -249,10 +250,10 @@ impl Turns {
         self.changed.notify_all();
     }
 
-    /// Writes what ends the file.
+    /// Writes the end of the file.
     ///
     /// # Errors
-    /// The first error of writing.
+    /// The first write error.
     pub(crate) fn finish(&self, end: &[u8]) -> io::Result<()> {
         let mut state = self.state.lock();
         match (state.error.take(), &mut state.writer) {
@@ -265,7 +266,7 @@ impl Turns {
     }
 }
 
-/// The others must not wait for one that is no more.
+/// Other threads must not wait for a thread that has panicked.
 struct FailsOnPanic<'t>(&'t Turns);
 
 impl Drop for FailsOnPanic<'_> {
@@ -285,7 +286,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// The bytes that were written, or an error beyond `limit` bytes.
+    /// Keeps the bytes that were written; fails beyond `limit` bytes.
     #[derive(Clone)]
     struct Disk {
         written: Arc<Mutex<Vec<u8>>>,
@@ -311,7 +312,7 @@ mod tests {
         Disk { written: Arc::default(), room }
     }
 
-    /// Each share hands its letter over so often.
+    /// Each share passes its letter on this many times.
     fn written(disk: &Disk, workers: usize, times: &[usize]) -> io::Result<String> {
         let turns = Turns::new(Box::new(disk.clone()), times.len(), workers);
         let at_work = AtomicUsize::new(0);

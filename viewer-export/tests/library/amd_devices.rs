@@ -1,4 +1,4 @@
-//! Traces of AMD's device tracing (`tests/devices/README.md`), checked against the structure of the program that was traced.
+//! Traces from AMD's device tracing (`tests/devices/README.md`), checked against the structure of the traced program.
 
 use omptrace_analysis::{DeviceUse, Info, Stats};
 use omptrace_symbols::Options;
@@ -8,15 +8,15 @@ use crate::device_traces::{has_findings, is_as_before, open};
 /// One trace.
 struct Case {
     name: &'static str,
-    /// Operations that show by the device's records.
+    /// Number of operations from the device's records.
     records: u64,
-    /// Operations that show as the host observed them.
+    /// Number of operations that are shown as observed by the host.
     host_observed: u64,
-    /// The findings of the reader.
+    /// Names of the reader's findings.
     findings: &'static [&'static str],
 }
 
-/// An allocation, a transfer there, a kernel, a transfer back and a deletion.
+/// An allocation, a transfer to the device, a kernel, a transfer back, and a deletion.
 const TARGET: u64 = 5;
 /// Records of target regions.
 const TARGET_RECORDS: &str = "unknown_device_record";
@@ -24,17 +24,19 @@ const TARGET_RECORDS: &str = "unknown_device_record";
 const CASES: &[Case] = &[
     Case {
         name: "amd_basic",
-        // Three regions; a data region around one of them, whose data is there, and two updates; enter and exit data.
+        // Three regions; a data region around one of them, whose data is already there, and two updates; enter and exit
+        // data.
         records: 3 * TARGET + (4 + 1 + 2) + 4,
         host_observed: 0,
         findings: &[TARGET_RECORDS],
     },
     Case {
         name: "amd_devices",
-        // On four devices an allocation, a copy there, a kernel, a copy back, a deletion, and a data region as above. Then copies
-        // from device to device, and a region with associated memory between that memory's allocation and deletion.
+        // On each of four devices: an allocation, a copy to the device, a kernel, a copy back, a deletion, and a data
+        // region as above. Then copies from device to device, and a region with associated memory, between that
+        // memory's allocation and deletion.
         records: 4 * (5 + 4 + 1 + 2) + 3 * 2 + (3 + 2),
-        // It is associated, and no longer.
+        // The association, and its end.
         host_observed: 2,
         findings: &["no_device_record", TARGET_RECORDS],
     },
@@ -58,7 +60,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "amd_forks",
-        // Five times two regions of four threads. After the first fork the runtime delivers those of the forking thread only.
+        // Five times two regions of four threads. After the first fork, the runtime delivers only those of the forking
+        // thread.
         records: 4 * 2 * TARGET + 4 * 2 * TARGET,
         host_observed: 4 * 3 * 2 * TARGET,
         findings: &["late_end", "no_device_record"],
@@ -77,7 +80,7 @@ fn each_operation_shows_once() {
         let name = case.name;
         assert_eq!((records, observed), (case.records, case.host_observed), "{name}");
         assert_eq!((without, anonymous), (case.host_observed, 0), "{name}");
-        // The host has a number of its own, and does nothing.
+        // The host has a device number of its own, and does nothing.
         let devices: Vec<i32> = info.devices.keys().copied().collect();
         assert_eq!(devices, [0, 1, 2, 3], "{name}");
     }
@@ -99,7 +102,8 @@ fn devices_are_used_as_the_program_says() {
             assert_eq!((count, bytes), (device.kernels, 512 * count));
         }
     }
-    // The kernels' own times, 4.87, 3.31, 4.07 and 3.54 us: none overlap, for each is as long as its queue's work.
+    // The kernels' own times: 4.87, 3.31, 4.07 and 3.54 us. None of them overlap, because each is as long as the work
+    // of its queue.
     let kernels: Vec<u64> = stats.device_use.iter().filter_map(|device| device.kernels_ns).collect();
     let of_queue = |number: usize| {
         let queue = format!("device {number} kernels");
@@ -129,7 +133,7 @@ fn memory_is_that_of_the_mapped_arrays() {
     assert_eq!(lines, [(1, 800), (4, 800)]);
     assert_eq!(device.memory[0].site.line, Some(17));
 
-    // The most at once in a part of the run is not known.
+    // The peak in a part of the run is unknown.
     let part =
         omptrace_analysis::Options { window: Some((0, i64::MAX)), ..omptrace_analysis::Options::default() };
     let (part, _) = Stats::with(&[&reader], &part).expect("the window has events");

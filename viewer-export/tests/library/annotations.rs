@@ -1,4 +1,4 @@
-//! What programs say of themselves: word for word, as counters, and as frames around stacks.
+//! Annotations of programs: word for word, as counters, and as frames around stacks.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use omptrace_viewer_export::{ConvertOptions, Format, FormatOptions, convert};
 use crate::fixture;
 use crate::shared::Shared;
 
-/// Keeps what programs say, and their counters.
+/// Keeps annotations and counters.
 #[derive(Default)]
 struct Said {
     annotations: Vec<Annotation>,
@@ -90,7 +90,7 @@ fn counters_have_fractions_and_are_numbers() {
     text += "0 1 object_defined domain=2 kind=10 handle=3 name=residual\n";
     text += &value(2_000, 1, 3, 0.5_f64.to_bits());
     text += &value(4_000, 2, 1, 2);
-    // What is no number, and what is too large to be one.
+    // A value that is not a number, and one that is too large.
     text += &value(6_000, 1, 3, f64::NAN.to_bits());
     text += &value(8_000, 1, 3, f64::MAX.to_bits());
     text += &value(10_000, 2, 3, f64::MAX.to_bits());
@@ -127,7 +127,7 @@ fn export(inputs: &[&Reader], format: &str, format_options: FormatOptions) -> St
 fn phases_are_the_outermost_frames_on_all_threads_of_a_team() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/samples.trace");
     let text = std::fs::read_to_string(path).expect("a fixture");
-    // The initial thread is in a phase from 60 on. A phase that a worker begins is around its own samples only.
+    // From 60 on, the initial thread is in a phase. A phase that a worker starts is only around its own samples.
     let fork = "100 1 parallel_begin";
     let phases = "60 1 control_tool command=64 text=step1\n100 1 parallel_begin";
     let inner = "150 12 sample";

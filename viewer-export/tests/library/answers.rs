@@ -1,4 +1,4 @@
-//! The answers of traces whose times are known: sums without rest, and efficiencies in closed form.
+//! The answers from traces with known times: sums without remainder, and efficiencies in closed form.
 
 #[macro_use]
 mod few_processors;
@@ -26,7 +26,7 @@ fn answers_of(text: &str) -> Answers {
     Stats::of(&inputs, &symbols::Options::default()).0.answers
 }
 
-/// Two ranks of MPI, whose waits for each other are known to the nanosecond.
+/// Two MPI ranks, whose waits for each other are known to the nanosecond.
 #[test]
 fn communication_is_split_where_all_ranks_are_there() {
     let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mpi_waits.trace");
@@ -50,7 +50,7 @@ fn communication_is_split_where_all_ranks_are_there() {
     assert_eq!((of(&alone, Cause::MpiWait), of(&alone, Cause::MpiTransfer)), (0, 0));
 }
 
-/// Each nanosecond of each thread has one cause, and all that was lost is somebody's.
+/// Each nanosecond of each thread has one cause, and all lost time is attributed.
 pub(crate) fn adds_up(name: &str, answers: &Answers) {
     let sum: u64 = answers.accounting.iter().map(|(_, ns)| ns).sum();
     let whole = u64::from(answers.threads) * answers.duration_ns;
@@ -82,7 +82,7 @@ pub(crate) fn adds_up(name: &str, answers: &Answers) {
     }
 }
 
-/// Its steps come one after the other, and where times do not go back, they are all of its work.
+/// The path's steps are consecutive, and if times never decrease, they are all of its work.
 fn is_drawn(name: &str, text: &str, is_whole: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
@@ -138,12 +138,12 @@ fn close(actual: Option<f64>, expected: f64) {
     assert!((actual - expected).abs() < 1e-5, "{actual} instead of {expected}");
 }
 
-/// But for the nanoseconds between threads.
+/// Equal, except for the nanoseconds between threads.
 fn about(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) < 100, "{actual} instead of {expected}");
 }
 
-/// But for a microsecond.
+/// Equal, except for a microsecond.
 fn nearly(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) < 1000, "{actual} instead of {expected}");
 }
@@ -175,7 +175,7 @@ fn a_static_loop_that_grows_has_its_load_balance() {
     }
 }
 
-/// Whichever thread comes to a single region first, its executor or another.
+/// Regardless of which thread comes to a single region first: its executor or another.
 #[test]
 fn a_single_region_is_found_whoever_comes_first() {
     for [executor, other] in [[1, 2], [2, 1]] {
@@ -194,7 +194,7 @@ fn a_single_region_is_found_whoever_comes_first() {
     }
 }
 
-/// All work is in ordered regions, turn by turn: serialisation is 1 / n.
+/// All work is in ordered regions, one after another: serialisation is 1 / n.
 #[test]
 fn an_ordered_loop_serialises() {
     for threads in [2_u64, 4, 8] {
@@ -218,7 +218,7 @@ fn an_ordered_loop_serialises() {
     }
 }
 
-/// Waits of a doacross loop begin where no event shows it.
+/// No event shows where waits of a doacross loop start.
 #[test]
 fn waits_of_doacross_loops_are_not_seen_and_said_so() {
     let is_ordered = |answers: &Answers| {
@@ -235,7 +235,7 @@ fn waits_of_doacross_loops_are_not_seen_and_said_so() {
     assert!(is_ordered(&script.end(end)));
 }
 
-/// Two threads wait for the one that has a critical region, then one of them for the other.
+/// Two threads wait for the holder of a critical region, then one of them waits for the other.
 #[test]
 fn a_matrix_says_who_blocked_whom() {
     let mut script = Script::new(3);
@@ -258,7 +258,7 @@ fn a_matrix_says_who_blocked_whom() {
             (Some("OpenMP worker 1"), "OpenMP worker 2", 100_000),
             (Some("main"), "OpenMP worker 1", 81_000),
             (Some("main"), "OpenMP worker 2", 61_000),
-            // Nobody else has it.
+            // No other thread holds it.
             (None, "main", 1_000),
         ]
     );
@@ -269,7 +269,7 @@ fn a_matrix_says_who_blocked_whom() {
     assert!(row.waiter.construct.contains("0x1400"), "{row:?}");
 }
 
-/// One thread creates tasks of 1 to 8 units, and `threads` threads take them in turn.
+/// One thread creates tasks of 1 to 8 units, and `threads` threads execute them in turn.
 fn tasks(threads: u64, units: &[u64], depends: bool) -> Answers {
     let mut script = Script::new(threads);
     let single = "kind=single_executor count=1 parallel=100 task=101 code=0x1300";
@@ -335,7 +335,8 @@ fn tasks_that_depend_on_each_other_have_a_span_of_all_work() {
     nearly(found.gain_ns, 18 * UNIT * 3 / 4);
 }
 
-/// Two threads each wait for each of two critical regions. To free one is no gain, as the others are as late.
+/// Each of two threads waits for two critical regions. Freeing only one of them saves nothing, because the other waits
+/// last as long.
 #[test]
 fn mutexes_that_keep_threads_waiting_together_are_found() {
     let mut script = Script::new(4);
@@ -349,7 +350,7 @@ fn mutexes_that_keep_threads_waiting_together_are_found() {
     let answers = script.end(end);
     assert_eq!(ids(&answers), ["several_mutexes"]);
     nearly(finding(&answers, "several_mutexes").gain_ns, 2 * UNIT);
-    // One mutex is no finding beside itself.
+    // A single mutex is not a finding about several.
     let mut script = Script::new(2);
     let critical = "kind=critical wait_id=0x90 code=0x1000";
     script.mutex(1, critical, [1, 2, 2 * UNIT]);
@@ -358,7 +359,7 @@ fn mutexes_that_keep_threads_waiting_together_are_found() {
     assert_eq!(ids(&script.end(end)), ["critical_contention"]);
 }
 
-/// Four threads take turns in one critical region, from 120 places. None of these alone gains 1 %.
+/// Four threads take turns in one critical region, at 120 places. None of these alone saves 1 %.
 #[test]
 fn one_mutex_at_many_places_is_not_several_mutexes() {
     let mut script = Script::new(4);
@@ -378,7 +379,7 @@ fn one_mutex_at_many_places_is_not_several_mutexes() {
     assert!(found.gain_ns > 80 * UNIT, "{}", found.gain_ns);
 }
 
-/// Each of four threads runs a task, all of whose work is in one critical region. More tasks would not help.
+/// Each of four threads runs a task that consists of one critical region. More tasks would not help.
 #[test]
 fn tasks_that_wait_for_a_mutex_are_not_too_few() {
     let mut script = Script::new(4);
@@ -401,7 +402,8 @@ fn tasks_that_wait_for_a_mutex_are_not_too_few() {
     nearly(finding(&answers, "critical_contention").gain_ns, 3 * UNIT);
 }
 
-/// The creator works for long, and all threads run short tasks behind its work: more tasks shorten only these.
+/// The creating thread works for a long time, and all threads run short tasks afterwards: more tasks shorten only
+/// these.
 #[test]
 fn tasks_behind_a_late_creator_gain_what_they_take() {
     let mut script = Script::new(4);
@@ -417,7 +419,7 @@ fn tasks_behind_a_late_creator_gain_what_they_take() {
     let by_id = |id| finding(&answers, id).gain_ns;
     // Of 14 units of work, each thread would have 3.5.
     nearly(by_id("load_imbalance"), 14 * UNIT - 14 * UNIT / 4);
-    // The task cannot be done before its creator is.
+    // The task cannot end before its creator.
     nearly(by_id("too_few_tasks"), 4 * UNIT);
 }
 
@@ -439,7 +441,7 @@ fn serial_code_is_charged_to_the_regions_around_it() {
     assert!(row.place.construct.contains(" from "), "{:?}", row.place);
 }
 
-/// Barriers that follow each other cost, and separate nothing.
+/// Consecutive barriers cost time, but separate nothing.
 #[test]
 fn a_barrier_after_a_barrier_is_needless() {
     let mut script = Script::new(4);
@@ -460,7 +462,8 @@ fn a_barrier_after_a_barrier_is_needless() {
     about(found.gain_ns, 100 * 8_000);
 }
 
-/// The host maps and runs `count` parts on a device, each of these bytes, times and kernels. The device gives records.
+/// The host maps and runs `count` parts on a device, each with these bytes, times and kernels. The device delivers
+/// records.
 fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped: bool) -> Answers {
     let mut script = Script::new(1);
     script.metadata = Some(r#"{"devices": {"0": {"type": "toy", "records": "ompt"}}}"#);
@@ -484,7 +487,7 @@ fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped:
             true => (begin, begin + kernel_ns),
             false => (end + 20, end + 20 + kernel_ns),
         };
-        // A kernel's launch costs the host 5 us.
+        // Launching a kernel costs the host 5 us.
         now = kernel_end.max(end + 20) + 5_000;
         script.at(now, INSIDE, 1, &format!("target end {of_target}"));
         now += 100;
@@ -502,7 +505,7 @@ fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped:
     script.end(now)
 }
 
-/// Two threads are late to the same barrier; one of them creates tasks meanwhile, the other does not.
+/// Two threads are late at the same barrier. One of them creates tasks in the meantime, the other does not.
 #[test]
 fn who_is_late_is_charged_once() {
     let mut script = Script::new(3);
@@ -547,7 +550,7 @@ fn many_small_buffers_on_a_device_are_found() {
 fn kernels_that_are_shorter_than_their_launch_are_found() {
     let small = offloads(200, 1 << 20, [1_000, 2_000], false);
     let found = finding(&small, "small_kernels");
-    // The host waits for the launch, besides 2 us for the kernel itself.
+    // The host waits for the launch, in addition to the 2 us of the kernel itself.
     assert!(found.gain_ns.abs_diff(200 * 5_020) < 200 * 50, "{found:?}");
     assert_eq!(found.evidence["kernel_mean_ns"], 2_000);
     assert_eq!(found.instances.len(), 3);
@@ -565,7 +568,7 @@ fn transfers_that_no_kernel_overlaps_are_found() {
     assert!(!ids(&together).contains(&"transfers_not_overlapped"), "{:?}", together.findings);
 }
 
-/// No finding where all threads work all the time.
+/// There is no finding if all threads work all the time.
 #[test]
 fn a_clean_program_has_no_finding() {
     let mut script = Script::new(4);
@@ -575,7 +578,7 @@ fn a_clean_program_has_no_finding() {
     close(answers.efficiency.parallel, 1.0);
 }
 
-/// Threads that the program could have had lose what the region was too narrow for.
+/// Threads that the program could have used lose the time for which the region was too narrow.
 #[test]
 fn more_threads_can_be_counted() {
     let text = include_str!("../fixtures/tasks_in_barrier.trace");
@@ -589,12 +592,13 @@ fn more_threads_can_be_counted() {
     assert!(answers.accounting[Cause::NarrowTeam] > 0);
 }
 
-/// A wait that the tracer reports when it is over.
+/// A wait that the tracer reports at its end.
 fn external_wait(begin: u64, what: &str) -> String {
     format!("external_wait beginend begin={begin} code=0x9000 {what}")
 }
 
-/// Of 8 ms, the first thread waits 5 for a pthread mutex. The other one is at the barrier, where a wait is the runtime's.
+/// Of 8 ms, the first thread waits 5 ms for a pthread mutex. The other one is at the barrier, where waits are the
+/// runtime's.
 #[test]
 fn waits_that_are_not_openmps_are_told_from_work() {
     let mut script = Script::new(2);
@@ -609,7 +613,7 @@ fn waits_that_are_not_openmps_are_told_from_work() {
     let longest = &answers.critical_path.rows[0];
     assert!(longest.place.construct.starts_with("wait: pthread mutex"), "{longest:?}");
     about(longest.ns, 5 * UNIT);
-    // The other one works 4 ms. OpenMP is no remedy.
+    // The other thread works 4 ms. Changing OpenMP constructs would not help.
     assert_eq!(ids(&answers), ["external_wait"]);
     let found = finding(&answers, "external_wait");
     about(found.gain_ns, 4 * UNIT);
@@ -618,7 +622,7 @@ fn waits_that_are_not_openmps_are_told_from_work() {
     about(found.evidence["lost_ns"].as_u64().expect("a number"), 8 * UNIT);
 }
 
-/// The serial code's wait is no work that could be spread, and the other thread's loss stays that code's.
+/// The wait in serial code is not work that could be spread, and the other thread's loss is still due to that code.
 #[test]
 fn a_wait_in_serial_code_is_none_of_its_work() {
     let mut script = Script::new(2);
@@ -633,7 +637,7 @@ fn a_wait_in_serial_code_is_none_of_its_work() {
     about(finding(&answers, "external_wait").gain_ns, 8 * UNIT);
 }
 
-/// Where a trace does not have such waits, what processors were not used for shows that there are some.
+/// If a trace does not contain such waits, unused CPU time shows that there are some.
 #[test]
 fn waits_that_were_not_recorded_are_hinted_at() {
     let with = |metadata: &'static str| {
@@ -650,7 +654,7 @@ fn waits_that_were_not_recorded_are_hinted_at() {
     );
     assert_eq!(with(with_cpu_time!("3,5", "300000000", "300000000", "100000000")).waits_note, None);
     assert_eq!(late(with_cpu_time!("3,5", "1000000", "1000000", "100000")).waits_note, None, "too short");
-    // The system does not say how long others had the processors.
+    // The system does not report how long other programs had the CPUs.
     let answers = with(
         r#"{"cpu_time": {"process_begin_ns": 0, "process_end_ns": 1, "threads": [[1, 0, 100000000], [2, 0, 300000000]], "unknown_threads": 0}}"#,
     );

@@ -1,11 +1,11 @@
-//! The links of a timeline: which thread waits for which.
+//! The causal links of a timeline: which thread waits for which.
 
 use omptrace_timeline::model::*;
 use omptrace_timeline::replay;
 
 use crate::fixture;
 
-/// Keeps who waits for what.
+/// Collects waits and their causes.
 #[derive(Default)]
 struct Causes {
     meetings: Vec<ThreadEvent>,
@@ -51,12 +51,12 @@ fn causes(text: &str) -> Causes {
     found
 }
 
-/// The events between threads in the trace that `text` describes.
+/// The thread events in the trace that `text` describes.
 fn meetings(text: &str) -> Vec<ThreadEvent> {
     causes(text).meetings
 }
 
-/// The dependences between tasks, each with whether the second had started before.
+/// The dependences between tasks, each with whether the second task had already started.
 fn dependences(meetings: &[ThreadEvent]) -> Vec<(u64, u64, bool)> {
     let mut started = Vec::new();
     let mut found = Vec::new();
@@ -129,7 +129,7 @@ fn creation_of_a_task_says_who_creates_it_and_whether_it_is_deferred() {
     assert_eq!(members, [(TeamId(100), Some(TaskId(101)))]);
 }
 
-/// Two threads in one team, which meets at two barriers; the other member comes late to the first and early to the second.
+/// A team of two threads with two barriers. The other member is late at the first and early at the second.
 const TWO_BARRIERS: &str = "\
     0   1 thread_info os_tid=10 name=app\n\
     0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\

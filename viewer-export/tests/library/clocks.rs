@@ -1,4 +1,5 @@
-//! Traces whose clock is coarse: Arm's, which ticks 24 million to a thousand million times per second. Many events have the same time then.
+//! Traces with a coarse clock, such as Arm's, which ticks 24 million to a thousand million times per second, so that
+//! many events have the same time.
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -10,10 +11,10 @@ use crate::contract::{keeps_contract, nonsense};
 use crate::facts::{json_of, with_trace};
 use crate::stats::{fixtures, stats};
 
-/// Of Apple's and others' processors, servers, a development board, and Armv8.6 on.
+/// The rates of Apple's and others' CPUs, servers, a development board, and CPUs from Armv8.6 on.
 const RATES: [u64; 5] = [24_000_000, 25_000_000, 54_000_000, 100_000_000, 1_000_000_000];
 
-/// The text, with each process on a clock of so many ticks per second.
+/// The text, with each process on a clock with this many ticks per second.
 fn with_clock(text: &str, hz: u64) -> String {
     let is_process = |line: &&str| line.trim_start().starts_with("process ");
     match text.lines().any(|line| is_process(&line)) {
@@ -25,7 +26,7 @@ fn with_clock(text: &str, hz: u64) -> String {
     }
 }
 
-/// Traces whose events need not make sense: their regions overlap.
+/// Traces whose events may be contradictory: their regions overlap.
 const NONSENSE: &str = "seed";
 
 fn traces() -> Vec<(String, String)> {
@@ -71,7 +72,8 @@ fn timelines_keep_their_contract_and_durations_are_not_negative() {
     let keeps = |text: &str| catch_unwind(|| with_trace(text, keeps_contract)).is_ok();
     let all = traces();
     let count = all.len();
-    // The contract is of items as exports get them: of one fixture, that of counters, they do not come in this order on any clock.
+    // The contract concerns items as exports receive them. In one fixture, about counters, they are not in this order
+    // on any clock.
     let sound: Vec<_> = all.into_iter().filter(|(_, text)| keeps(text)).collect();
     assert!(sound.len() + 1 >= count, "{} of {count}", sound.len());
     for (name, text) in sound {
@@ -90,10 +92,11 @@ fn timelines_keep_their_contract_and_durations_are_not_negative() {
     }
 }
 
-/// An untied task leaves one thread and goes on on another, within a tick: which comes first is not known, and so not how long the task was.
+/// An untied task is suspended on one thread and resumed on another within one tick. The order is unknown, and so is
+/// the duration of the task.
 const TASK_ON_TWO_THREADS: &str = "left_in_draft.trace";
 
-/// A processor may read its counter before what comes earlier in the program.
+/// A CPU may read its counter before an earlier instruction.
 #[test]
 fn a_time_that_goes_back_is_that_of_the_event_before() {
     let text = "1000 1 thread_begin type=initial\n\
@@ -124,7 +127,7 @@ fn info_has_the_resolution_of_the_clock() {
     assert!(text.contains("cntvct, 24.0 MHz: times are exact to 42 ns\n"), "{text}");
 }
 
-/// The counter of Armv8.6 counts nanoseconds, but not each of them, where the clock behind it is slower.
+/// The counter of Armv8.6 counts nanoseconds, but in larger steps if the underlying clock is slower.
 #[test]
 fn steps_of_several_ticks_are_the_resolution() {
     let text = "metadata {\"clock\": {\"kind\": \"cntvct\", \"ticks_per_second\": 1e9, \"step_ticks\": 40}}\n\

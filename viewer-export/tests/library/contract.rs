@@ -1,4 +1,4 @@
-//! Whatever a trace says, in whatever order: interpretation does not panic, and every sink gets its items as
+//! Whatever a trace contains, in whatever order: interpretation does not panic, and every sink receives its items as
 //! [`omptrace_timeline::model`] promises.
 
 use std::collections::{HashMap, HashSet};
@@ -23,17 +23,17 @@ struct Contract {
     /// The time of each counter's newest sample.
     counters: Vec<Ns>,
     links: Vec<u64>,
-    /// The order of each lock's newest acquisition.
+    /// The number of each lock's newest acquisition.
     acquisitions: HashMap<LockId, u32>,
     held: HashSet<(LockId, u32)>,
-    /// Teams that were forked, and those that threads are in. In nonsense a task may take them to another thread, or never
-    /// go on.
+    /// Teams that were forked, and teams in which threads are. In contradictory traces, a task may take a team to
+    /// another thread, or never resume.
     forked: Vec<TeamId>,
     teams: Vec<TeamId>,
     functions: u32,
     /// By location, the time of its newest sample.
     sampled: HashMap<u32, Ns>,
-    /// By location, the samples that are to come.
+    /// By location, the number of announced samples.
     announced: HashMap<u32, u32>,
 }
 
@@ -41,16 +41,16 @@ struct CheckedLocation {
     kind: LocationKind,
     open: usize,
     last: Ns,
-    /// When the newest thing began, if it lasts.
+    /// The start of the newest item, if it has a duration.
     begins: Option<Ns>,
 }
 
-/// Whether a location holds regions; else it holds intervals.
+/// Whether a location contains regions; otherwise, it contains intervals.
 fn has_regions(kind: LocationKind) -> bool {
     matches!(kind, LocationKind::Thread { .. } | LocationKind::Device { .. })
 }
 
-/// Tasks that a thread switches between have teams each: the newest need not end first.
+/// The tasks between which a thread switches have teams of their own, so the newest team need not end first.
 fn remove_newest(begun: &mut Vec<TeamId>, team: TeamId) {
     let place = begun.iter().rposition(|begun| *begun == team);
     begun.remove(place.expect("only what has begun ends"));
@@ -217,7 +217,7 @@ impl Sink for Contract {
     }
 }
 
-/// Xorshift: the same numbers in every run.
+/// Xorshift: yields the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -233,7 +233,7 @@ impl Random {
     }
 }
 
-/// A trace of events that need not make sense, about few things so that they meet.
+/// A trace of arbitrary events, about few entities so that they interact.
 pub(crate) fn nonsense(seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut text = String::new();
@@ -359,7 +359,7 @@ fn event(random: &mut Random) -> String {
 }
 
 /// # Panics
-/// It does not.
+/// If an item breaks the contract.
 pub(crate) fn keeps_contract(trace: &Reader) {
     let mut contract = Contract::default();
     replay(&[trace], &mut contract, &mut |_| {});
@@ -377,7 +377,7 @@ fn nonsense_keeps_the_contract() {
     }
 }
 
-/// The faults of the archive that `text` becomes: their names, and words about them.
+/// The faults of the archive created from `text`: their names and descriptions.
 fn archive_faults(text: &str) -> Vec<(&'static str, String)> {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
@@ -422,7 +422,7 @@ fn wait_for_another_region_than_the_thread_got_ends_in_an_archive() {
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-/// Tasks of which each runs inside of the one before, and whose ends come.
+/// Nested tasks, whose ends are reported.
 fn nested_tasks(count: u64) -> String {
     let first = "0 1 implicit_task begin task=1 flags=1\n".to_owned();
     let begins = (2..2 + count).map(|task| {
@@ -442,7 +442,7 @@ fn nested_tasks(count: u64) -> String {
     first.chain(begins).chain(ends).chain([last]).collect()
 }
 
-/// How often each cause was met, and how many slices of tasks the Chrome format has.
+/// How often each cause occurred, and the number of slices of tasks in the Chrome format.
 fn converted(text: &str) -> (Vec<(&'static str, u64)>, usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());

@@ -1,4 +1,4 @@
-//! The traces of devices in `tests/devices`, whose README says what each is of.
+//! The device traces in `tests/devices`, which its README describes.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub(crate) fn open(name: &str) -> Reader {
     Reader::open(&path(format!("{name}.omptrace"))).expect("a trace")
 }
 
-/// Checks that the reader finds this in a trace, in any order.
+/// Checks that the reader reports these findings for a trace, in any order.
 #[track_caller]
 pub(crate) fn has_findings(name: &str, expected: &[&str]) {
     let findings = check(&open(name));
@@ -29,7 +29,8 @@ pub(crate) fn has_findings(name: &str, expected: &[&str]) {
     assert_eq!(found, expected, "{name}");
 }
 
-/// Checks that a trace's timeline is as it was. `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+/// Checks that a trace's timeline has not changed. With `OMPTRACE_BLESS=1`, updates the file; read the difference
+/// before you commit it.
 #[track_caller]
 pub(crate) fn is_as_before(name: &str) {
     is_as_reviewed(&path(format!("{name}.txt")), &text(&open(name)));

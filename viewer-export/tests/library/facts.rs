@@ -123,7 +123,7 @@ fn sound_traces_have_no_finding() {
 #[test]
 fn what_runtimes_do_is_only_noted() {
     let mut late = findings(include_str!("../fixtures/late_worker_ends.trace"));
-    // No machine has the fixture's program.
+    // The fixture's program exists on no machine.
     late.retain(|finding| finding.name != "names_missing");
     assert_eq!(late.len(), 1);
     assert_eq!((late[0].severity, late[0].name), (Severity::Note, "late_end"));
@@ -135,7 +135,7 @@ fn what_the_tracer_did_is_no_sign_of_missing_ends() {
     let texts: Vec<&str> = found.iter().map(|finding| &*finding.text).collect();
     let all = texts.join("\n");
     assert!(!all.contains("had no start"), "{all}");
-    // Of region 200's three, the barrier's and the task's did not come.
+    // Of the three ends in region 200, those of the barrier and the task are missing.
     let missing = found.iter().find(|finding| finding.name == "missing_end").expect("ends are missing");
     assert!(missing.text.contains("(2 on "), "{all}");
 }
@@ -164,7 +164,7 @@ fn more_lost_events_than_a_number_holds_are_that_number() {
     assert_eq!(lost, u64::MAX);
 }
 
-/// A region of two members, a task, a lock and a critical region that each of them enters.
+/// A region of two members, a task, a lock, and a critical region that each of them enters.
 const EVERYTHING: &str = "0   1 thread_begin type=initial
 0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1
 10  1 parallel_begin task=1 parallel=100 team=2 code=0x1234
@@ -195,7 +195,7 @@ const EVERYTHING: &str = "0   1 thread_begin type=initial
 90  1 implicit_task end task=1 flags=1
 ";
 
-/// The trace of [`EVERYTHING`] where `callback` was not wanted.
+/// The trace of [`EVERYTHING`] without the callback `callback`.
 fn without(callback: &str) -> String {
     let name = |line: &str| line.split_whitespace().nth(2).unwrap_or_default().to_owned();
     let wanted = || EVERYTHING.lines().filter(|line| name(line) != callback);
@@ -221,7 +221,7 @@ fn what_was_not_wanted_is_no_contradiction() {
         "mutex_released",
     ] {
         let text = match callback {
-            // A tool that gets no report of a task gives it no id.
+            // A tool that does not receive a task's creation cannot set its id.
             "task_create" => without(callback).replace("=1030", "=?").replace("=103", "=?"),
             _ => without(callback),
         };
@@ -230,16 +230,16 @@ fn what_was_not_wanted_is_no_contradiction() {
         assert!(findings.iter().all(is_note), "-{callback}: {findings:?}");
         notes += findings.len();
 
-        // The same events of a runtime that lacks them.
+        // The same events from a runtime that lacks the callback.
         let text = without(callback).replace("OMPTRACE_EVENTS", "OTHER");
         contradictions += with_trace(&text, check).len();
     }
-    // Eight say which end was left out, of which `mutex_acquired` has two.
+    // Eight notes name the missing end; `mutex_acquired` leads to two of them.
     assert_eq!(notes, 5 + 8, "what shows one end only");
     assert!(contradictions >= 6, "{contradictions}");
 }
 
-/// Numbers of a trace are whatever it says: here, more memory than any counter can show, and given back again.
+/// A trace may contain any numbers: here, more memory than a counter can represent, which is freed again.
 #[test]
 fn the_memory_of_a_device_adds_up_beyond_any_counter() {
     const ALLOCATIONS: u64 = 40_000;

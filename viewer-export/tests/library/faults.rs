@@ -1,6 +1,7 @@
-//! The findings of the check of archives in those of nonsense, here and where it is fuzzed (`tests/fuzz/src/archive.rs`).
+//! The findings of the archive checker in archives of contradictory traces, here and in the fuzzer
+//! (`tests/fuzz/src/archive.rs`).
 
-/// Faults that say what the trace says: that its tasks, teams and locks make no sense, or that no thread is wanted.
+/// Faults that come from the trace itself: contradictory tasks, teams and locks, or no selected threads.
 pub(crate) const FAULTS_OF_TRACES: [&str; 12] = [
     "fork_join",
     "location_group",

@@ -1,6 +1,6 @@
-//! Given these traces, these exports come out: `tests/fixtures/NAME.trace` gives `NAME.txt` and `NAME.json`.
+//! Compares exports with golden files: `tests/fixtures/NAME.trace` is exported as `NAME.txt` and `NAME.json`.
 //!
-//! `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+//! `OMPTRACE_BLESS=1` updates the golden files; read the difference before you commit it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -47,7 +47,7 @@ fn expect(file: &str, actual: &str) {
     is_as_reviewed(&fixtures().join(file), actual);
 }
 
-/// `OMPTRACE_BLESS=1` writes what came out.
+/// With `OMPTRACE_BLESS=1`, updates the golden file.
 pub(crate) fn is_as_reviewed(path: &Path, actual: &str) {
     if std::env::var_os("OMPTRACE_BLESS").is_some() {
         fs::write(path, actual).expect("a writable folder");
@@ -60,8 +60,8 @@ pub(crate) fn is_as_reviewed(path: &Path, actual: &str) {
     );
 }
 
-/// The file is JSON. The ends of each thread's slices are in the order of time, and each names the newest that is open. An
-/// arrow has a source, which comes no later than its end.
+/// Checks that the file is JSON, that the starts and ends of each thread's slices are in chronological order, that each
+/// end names the newest open slice, and that each arrow has a source that is not later than its end.
 fn is_sound_chrome(text: &str) {
     let json: serde_json::Value = serde_json::from_str(text).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
@@ -82,7 +82,7 @@ fn is_sound_chrome(text: &str) {
                 assert_eq!(source, None, "one source: {event}");
             }
             "f" => effects.push((event["id"].to_string(), nanoseconds(event, "ts"))),
-            // Marks of sources that are known later than they happened.
+            // Marks for sources that are known later than they happened.
             "B" | "E" if name == "mutex_released" || name == "task_dependence" => {}
             phase @ ("B" | "E") => {
                 let time = nanoseconds(event, "ts");
@@ -189,7 +189,7 @@ fn gzip_output_is_the_same_each_time() {
     is_sound_chrome(&text);
 }
 
-/// The text grows with the events, not with the square of the depth.
+/// The size of the text grows with the events, not with the square of the depth.
 #[test]
 fn lines_of_deep_nests_are_not_long() {
     const DEPTH: u64 = 1000;
@@ -213,7 +213,7 @@ fn lines_of_deep_nests_are_not_long() {
     assert!(exported.contains(&depth), "{}", exported.lines().last().unwrap_or_default());
 }
 
-/// Speedscope, which sorts begins and ends of one time, does not find the begin of a mark behind another begin.
+/// Speedscope sorts starts and ends with the same time, and does not find the start of a mark after another start.
 #[test]
 fn the_mark_of_an_arrow_comes_before_what_begins_at_its_time() {
     // An acquisition without duration, after which the thread waits again.

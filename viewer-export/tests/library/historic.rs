@@ -1,5 +1,5 @@
-//! Traces of runtimes that nobody can install any more (`tests/historic/README.md`), checked against the structure of the program
-//! that was traced.
+//! Traces of runtimes that can no longer be installed (`tests/historic/README.md`), checked against the structure of
+//! the traced program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,22 +17,22 @@ use crate::shared::Shared;
 /// The program executes each section twice on three threads.
 const REPETITIONS: u64 = 2;
 const THREADS: u64 = 3;
-/// One thread executes a single region, the others report that they do not.
+/// One thread executes a single region; the others report that they do not execute it.
 const SINGLES: (&str, u64) = ("!$omp single", REPETITIONS * THREADS);
 
 /// One trace.
 struct Case {
     name: &'static str,
-    /// How often each construct occurs, but for those that all sections have.
+    /// Number of occurrences of each construct, except for those that all sections contain.
     constructs: &'static [(&'static str, u64)],
-    /// Explicit tasks.
+    /// Number of explicit tasks.
     tasks: u64,
-    /// The notes of the reader.
+    /// Names of the reader's notes.
     notes: &'static [&'static str],
 }
 
 const LATE_ENDS: &str = "late_end";
-/// The tracer missed what comes after `main`.
+/// The tracer did not see the events after `main`.
 const MISSING_ENDS: &str = "missing_end";
 
 const CASES: &[Case] = &[
@@ -61,7 +61,7 @@ const CASES: &[Case] = &[
         tasks: 20,
         notes: &[MISSING_ENDS],
     },
-    // Each task is created, and ends, several times: each part of it.
+    // Each part of a task has a creation and an end of its own.
     Case {
         name: "llvm_4_0_untied",
         constructs: &[SINGLES, ("!$omp task", 24), ("!$omp taskwait", 12)],
@@ -136,7 +136,7 @@ pub(crate) fn text(reader: &Reader) -> String {
     String::from_utf8(out.bytes()).expect("UTF-8")
 }
 
-/// How often each construct occurs, wherever it is.
+/// Number of occurrences of each construct, at all places.
 fn counts(stats: &Stats) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for construct in &stats.constructs {
@@ -181,7 +181,7 @@ fn nothing_is_repaired_but_what_the_runtime_leaves_out() {
     }
 }
 
-/// A thread that ran tasks after it had reported that its implicit task was over was in its region all the same.
+/// A thread that ran tasks after reporting the end of its implicit task was still in its region.
 #[test]
 fn tasks_at_the_end_of_a_region_are_work_in_it() {
     for name in ["llvm_3_8_task", "llvm_4_0_task", "llvm_3_7_task"] {
@@ -196,7 +196,7 @@ fn tasks_at_the_end_of_a_region_are_work_in_it() {
 
 #[test]
 fn dependences_have_their_types() {
-    // `out`, which Clang passes as `inout`, `in`, `in`, `inout`.
+    // `out` (which Clang passes as `inout`), `in`, `in`, `inout`.
     for name in ["llvm_4_0_depend", "llvm_trunk_2018_12_depend"] {
         let reader = open(name);
         let out = Shared::default();
@@ -225,7 +225,7 @@ fn waits_for_ordered_regions_end_when_the_thread_gets_its_turn() {
     }
 }
 
-/// `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+/// With `OMPTRACE_BLESS=1`, updates the golden file; read the difference before you commit it.
 #[test]
 fn timelines_are_as_before() {
     for case in CASES {
@@ -239,7 +239,7 @@ fn timelines_are_as_before() {
 fn every_trace_is_checked() {
     for entry in fs::read_dir(folder()).expect("a folder") {
         let path = entry.expect("an entry").path();
-        // The Collector API's are checked by `openuh`.
+        // The Collector API's traces are checked by `openuh`.
         let name = path.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.starts_with("openuh")) {
             continue;

@@ -1,4 +1,4 @@
-//! The library: from traces written as text to exports, facts and findings.
+//! Tests of the library: from traces written as text to exports, facts and findings.
 
 mod amd_devices;
 mod annotations;

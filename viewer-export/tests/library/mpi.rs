@@ -1,4 +1,4 @@
-//! Messages between the processes of an MPI job, from traces of two hosts that are made up.
+//! Messages between the processes of an MPI job, from invented traces of two hosts.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use omptrace_trace_format::Reader;
 
 use crate::fixture;
 
-/// Keeps what happens in calls of MPI.
+/// Collects MPI events.
 #[derive(Default)]
 struct Calls {
     process: u32,
@@ -108,7 +108,7 @@ fn both_ends_of_a_message_have_its_number_and_communicators_have_one_on_all_rank
     let expected = [(0, 1, 32, 16), (0, 2, 0, 0), (1, 1, 0, 16), (1, 2, 0, 0)];
     let operations = |number| if number == 1 { "bcast" } else { "barrier" };
     let mut parts: Vec<_> = parts.collect();
-    // Numbers are given by communicator: the world's comes first.
+    // Numbers are assigned by communicator, starting with `MPI_COMM_WORLD`.
     parts.iter_mut().for_each(|part| part.1 = 3 - part.1);
     let expected = expected.map(|(process, number, sent, received)| {
         (process, number, operations(number).to_owned(), sent, received)
@@ -130,16 +130,17 @@ fn communicators_have_their_names_without_the_other_ranks() {
 const SKEW_NS: i64 = 5_000_000;
 const SECONDS: i64 = 10;
 
-/// What is in the traces of two hosts.
+/// The contents of the traces of two hosts.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Half round trips of a measurement at the begin and at the end.
+    /// Half of the round-trip time in measurements at the start and at the end.
     half_round_trip_ns: Option<i64>,
-    /// Messages from the second rank, besides those from the first one.
+    /// Whether the second rank sends messages, too.
     both_ways: bool,
 }
 
-/// The second host's time of day is 5 ms ahead, and its clock runs 40 millionths faster. The ranks exchange a message each second.
+/// The time of day on the second host is 5 ms ahead, and its clock is faster by 40 millionths. The ranks exchange a
+/// message each second.
 fn two_hosts(known: Known) -> String {
     const RAW_AT_START: i64 = 1_000_000;
     let shown = |rank: usize, time: i64| if rank == 0 { time } else { time + time / 25_000 };
@@ -156,7 +157,7 @@ fn two_hosts(known: Known) -> String {
         let _ = writeln!(text, "2 1 object_defined domain=1 kind=1 handle=0x10 facts=2,{rank},0,0,1");
         let _ = writeln!(text, "3 1 call_end class=14 function=250 domain=1 peer=-4 tag=-4");
         if let Some(half) = known.half_round_trip_ns.filter(|_| rank == 0) {
-            // The answer comes from the begin of the round trip, which is as far off as can be.
+            // The answer was sent at the start of the round trip, which is the worst case.
             let mut measure = |time: i64| {
                 let (own, peer) = (RAW_AT_START + time + half, RAW_AT_START + shown(1, time + 10));
                 let trip = 2 * half;
@@ -211,7 +212,8 @@ fn two_hosts(known: Known) -> String {
     text
 }
 
-/// The most nanoseconds by which the second rank's times are off from the first one's. Each message takes 20 microseconds.
+/// The largest error of the second rank's times relative to the first one's, in nanoseconds. Each message takes 20
+/// microseconds.
 fn error_ns(found: &Calls) -> i64 {
     let second = found.events.iter().filter(|(process, ..)| *process == 1);
     let errors = second.filter_map(|(_, time, event)| {
@@ -237,7 +239,7 @@ fn clocks_of_hosts_are_aligned_by_measurements_to_half_the_round_trip() {
     let known = Known { half_round_trip_ns: Some(half), both_ways: false };
     let (found, report) = calls(&two_hosts(known));
     let error = error_ns(&found);
-    // A nanosecond for each rounding.
+    // Up to a nanosecond per rounding.
     assert!(error <= half + 4, "{error}");
     assert!(is_in_order(&found));
     assert!(report.uncertainty_ns >= error as u64 && report.uncertainty_ns <= 2 * half as u64, "{report:?}");
@@ -258,6 +260,6 @@ fn messages_both_ways_align_clocks_to_their_latency() {
 fn messages_one_way_only_keep_their_order() {
     let (found, report) = calls(&two_hosts(Known::default()));
     assert!(is_in_order(&found));
-    // Nothing limits how far the clocks are apart but the time of day.
+    // Only the time of day limits the difference of the clocks.
     assert!(found.notes.iter().any(|text| text.contains("time of day")), "{:?} {report:?}", found.notes);
 }

@@ -1,5 +1,5 @@
-//! Traces of an NVIDIA H200 (`tests/devices/README.md`), checked against what the program asked for, and against times that the
-//! program read on the device's own clock.
+//! Traces from an NVIDIA H200 (`tests/devices/README.md`), checked against the program's requests, and against times
+//! that the program read from the device's own clock.
 
 use omptrace_analysis::{Info, Stats};
 use omptrace_symbols::Options;
@@ -11,16 +11,16 @@ use crate::historic::text;
 struct Case {
     name: &'static str,
     kernels: u64,
-    /// Transfers to the device and from it. LLVM's runtime makes one more to the device when it starts.
+    /// Number of transfers to and from the device. LLVM's runtime performs one more to the device when it starts.
     transfers: [u64; 2],
-    /// Operations that show as the host observed them.
+    /// Number of operations that are shown as observed by the host.
     host_observed: u64,
-    /// The findings of the reader.
+    /// Names of the reader's findings.
     findings: &'static [&'static str],
 }
 
 const CASES: &[Case] = &[
-    // Kernels that spin for 1 to 4 ms, and bring two times back.
+    // Kernels that spin for 1 to 4 ms, and transfer two times back.
     Case { name: "nvidia_spin", kernels: 4, transfers: [1, 4], host_observed: 0, findings: &[] },
     // 8 threads with 4 target regions each.
     Case {
@@ -30,7 +30,7 @@ const CASES: &[Case] = &[
         host_observed: 0,
         findings: &["late_end"],
     },
-    // The same, by CUDA 12's library.
+    // The same with CUDA 12's library.
     Case {
         name: "nvidia_cupti12",
         kernels: 8 * 4,
@@ -46,7 +46,7 @@ const CASES: &[Case] = &[
         host_observed: 0,
         findings: &["late_end", "missing_end"],
     },
-    // 6 copies within the device, between a copy there and a copy back.
+    // 6 copies within the device, between a copy to it and a copy back.
     Case { name: "nvidia_within", kernels: 0, transfers: [1 + 1, 1], host_observed: 0, findings: &[] },
     // 10 kernels, 10 while recording was paused, 10 more.
     Case {
@@ -56,7 +56,7 @@ const CASES: &[Case] = &[
         host_observed: 0,
         findings: &["device_record_of_pause", "late_end"],
     },
-    // 10 kernels on data that stays there, and `_exit`.
+    // 10 kernels with data that stays on the device, and `_exit`.
     Case {
         name: "nvidia_end",
         kernels: 10,
@@ -64,7 +64,7 @@ const CASES: &[Case] = &[
         host_observed: 10 + 3 + 2,
         findings: &["missing_end", "no_device_record"],
     },
-    // A library's 5 kernels and its copy between an OpenMP program's 3 and 1.
+    // A library's 5 kernels and its copy, between 3 kernels of an OpenMP program and 1.
     Case {
         name: "nvidia_beside",
         kernels: 3 + 5 + 1,
@@ -72,7 +72,7 @@ const CASES: &[Case] = &[
         host_observed: 0,
         findings: &[],
     },
-    // On GCC's runtime, which reports target regions and no operations, there is a transfer of a kernel's arguments for each.
+    // With GCC's runtime, which reports target regions but no operations, each kernel has a transfer of its arguments.
     Case { name: "nvidia_gcc_spin", kernels: 4, transfers: [1 + 4, 4], host_observed: 0, findings: &[] },
     Case {
         name: "nvidia_gcc_threads",
@@ -109,7 +109,7 @@ fn what_the_program_asked_for_shows_once() {
         let clock = info.devices[&0].timeline.clock.expect("a clock");
         assert!(clock.uncertainty_ns < 100, "{}: {clock}", case.name);
         assert_eq!(clock.residual_ns, 0, "{}: {clock}", case.name);
-        // All but the library's have the line of their construct.
+        // All kernels except the library's have the line of their construct.
         let sources = stats.devices.iter().filter(|work| work.name.contains("kernel"));
         let sources: Vec<&str> = sources.map(|work| work.name.as_str()).collect();
         let is_named = |name: &&str| name.contains(" @") || name.contains("library_kernel");
@@ -124,7 +124,7 @@ fn what_is_missing_is_reported() {
     }
 }
 
-/// The device's clock in nanoseconds at the begin and the end of each kernel, as the programs printed them.
+/// The device's clock in nanoseconds at the start and end of each kernel, as printed by the programs.
 const SPUN: &[(&str, [(i64, i64); 4])] = &[
     (
         "nvidia_spin",
@@ -146,7 +146,7 @@ const SPUN: &[(&str, [(i64, i64); 4])] = &[
     ),
 ];
 
-/// Begins and lengths of the kernels on a timeline, in nanoseconds.
+/// Starts and durations of the kernels on a timeline, in nanoseconds.
 fn kernels(timeline: &str) -> Vec<(i64, i64)> {
     let of_line = |line: &str| {
         let (begin, rest) = line.trim().split_once("  kernel ")?;
@@ -158,7 +158,7 @@ fn kernels(timeline: &str) -> Vec<(i64, i64)> {
     timeline.lines().filter_map(of_line).collect()
 }
 
-/// A kernel begins with the code that the compiler puts before that of the program, which takes microseconds in GCC's.
+/// A kernel starts with code that the compiler adds before the program's, which takes microseconds with GCC.
 #[test]
 fn times_are_those_of_the_devices_own_clock() {
     const OTHER_CODE_NS: i64 = 10_000;

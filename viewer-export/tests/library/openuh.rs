@@ -1,5 +1,6 @@
-//! Traces of OpenUH's runtime, which has the Collector API and which nobody installs any more: `tests/historic/openuh_*`, recorded
-//! on the real thing. A program of known structure, two repetitions on three threads, called it as OpenUH's compiler does.
+//! Traces from OpenUH's runtime, which has the Collector API and can no longer be installed: `tests/historic/openuh_*`,
+//! recorded with the real runtime. A program of known structure, two repetitions on three threads, calls it as OpenUH's
+//! compiler does.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,14 +16,14 @@ fn open(name: &str) -> Reader {
     Reader::open(&folder.join(format!("{name}.omptrace"))).expect("a trace")
 }
 
-/// How often each construct occurs.
+/// Number of occurrences of each construct.
 fn counts(name: &str) -> BTreeMap<String, u64> {
     let stats = Stats::of(&[&open(name)], &symbols::Options::default()).0;
     let constructs = stats.constructs.into_iter();
     constructs.map(|construct| (construct.name, construct.times.count)).collect()
 }
 
-/// The repairs. None of it is more than a note.
+/// The repairs, none of which is more than a note.
 fn repairs(name: &str) -> Vec<&'static str> {
     let findings = check(&open(name));
     let is_note = |finding: &omptrace_trace_format::Finding| finding.severity == Severity::Note;
@@ -35,7 +36,7 @@ fn repairs(name: &str) -> Vec<&'static str> {
 #[test]
 fn threads_that_were_idle_before_are_no_reason_for_a_warning() {
     assert_eq!(counts("openuh_par")["!$omp parallel"], REPETITIONS);
-    // The two other threads are idle when the trace ends.
+    // The two other threads are idle at the end of the trace.
     assert_eq!(repairs("openuh_par"), ["end_alone", "missing_end"]);
 }
 
@@ -50,7 +51,7 @@ fn ordered_regions_are_as_many_as_iterations() {
 
 #[test]
 fn nested_regions_are_apart_though_their_ids_are_not() {
-    // Two threads have an inner region each.
+    // Each of two threads has a nested region.
     assert_eq!(counts("openuh_nested")["!$omp parallel"], 3 * REPETITIONS);
     assert_eq!(repairs("openuh_nested"), ["end_alone", "missing_end"]);
 }

@@ -1,4 +1,4 @@
-//! Parts of runs, analysed alone: windows, phases and threads whose times are known.
+//! Parts of runs, analysed separately: windows, phases and threads with known times.
 
 use std::num::NonZero;
 
@@ -11,7 +11,7 @@ use crate::contract::nonsense;
 use crate::fixture;
 use crate::stats::fixtures;
 
-/// The numbers of a part of a run.
+/// The statistics of a part of a run.
 fn part_of(text: &str, options: &Options) -> Result<Stats, NoAnswer> {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
@@ -19,17 +19,18 @@ fn part_of(text: &str, options: &Options) -> Result<Stats, NoAnswer> {
     Ok(Stats::with(&inputs, options)?.0)
 }
 
-/// A time before all times of the timeline: the begin of a part with all that a process did before.
+/// A time before the timeline: the start of a part that includes all that a process did before.
 const BEFORE: i64 = -(1 << 50);
 
-/// Wherever a run is cut in two, the causes of both parts add up to those of the whole. So do waits and work of each thread.
+/// If a run is cut in two at any time, the causes of both parts add up to those of the whole run, and so do the waits
+/// and the work of each thread.
 #[test]
 fn windows_add_up_to_the_whole() {
     for (name, text) in fixtures() {
         let whole = part_of(&text, &Options::default()).expect("numbers");
         let answers = &whole.answers;
         let end = answers.duration_ns.cast_signed();
-        // Of several processes, each has an N of its own.
+        // Each of several processes has its own N.
         if whole.processes.len() > 1 {
             continue;
         }
@@ -56,13 +57,13 @@ fn windows_add_up_to_the_whole() {
     }
 }
 
-/// Time at work, at barriers and in serial code.
+/// Working time, time at barriers, and serial time.
 fn times_of(thread: &ThreadStats) -> [u64; 3] {
     let [working, barriers] = [thread.working_ns, thread.barriers_ns];
     [working, barriers, Some(thread.serial_ns)].map(Option::unwrap_or_default)
 }
 
-/// The numbers before and after a time; of a half without any process, none.
+/// The statistics before and after a time; none for a half without processes.
 fn halves(name: &str, text: &str, cut: i64, threads: u32) -> Vec<Stats> {
     let halves = [(BEFORE, cut), (cut, i64::MAX)].into_iter();
     let halves: Vec<Stats> = halves
@@ -87,8 +88,8 @@ fn windows_of_nonsense_add_up() {
     }
 }
 
-/// Two threads: the first one works from begin to end, the second one in a region from 100 to 140, and waits until 201. The
-/// phase begins inside the region and ends after it; recording is off for a while.
+/// Two threads: the first one works from start to end, the second one in a region from 100 to 140, and waits until 201.
+/// The phase starts inside the region and ends after it; recording is off for a while.
 const TWO_THREADS: &str = "\
 0 1 thread_info os_tid=10 name=app
 0 2 thread_info os_tid=11 name=app
@@ -148,7 +149,7 @@ fn phases_are_analysed_alone() {
     let [main, worker] = &alone.threads[..] else { panic!("{:?}", alone.threads) };
     assert_eq!([main.duration_ns, main.serial_ns, worker.duration_ns], [170, 89, 170]);
     assert_eq!(worker.barriers_ns, Some(61));
-    // Moments are those of the whole timeline.
+    // Moments are on the whole timeline.
     let moments = alone.answers.findings.iter().flat_map(|of| &of.instances);
     assert!(moments.clone().all(|moment| moment.begin_ns >= 120), "{moments:?}");
 
@@ -157,7 +158,7 @@ fn phases_are_analysed_alone() {
     assert_eq!(part_of(TWO_THREADS, &options).err(), Some(NoAnswer::Phase { known }));
 }
 
-/// Time outside of a window, and regions that end where it begins, are not counted.
+/// Time outside of a window is not counted, and neither are regions that end where the window begins.
 #[test]
 fn only_what_lies_in_a_window_counts() {
     let in_window = |begin, end| {
@@ -180,7 +181,7 @@ fn only_what_lies_in_a_window_counts() {
     assert_eq!(in_window(500, i64::MAX).err(), Some(NoAnswer::Window { end: 400 }));
 }
 
-/// N is the number of selected threads, and their time alone is accounted for.
+/// N is the number of selected threads, and only their time is accounted for.
 #[test]
 fn threads_are_analysed_alone() {
     let options = Options { selected: vec!["1".to_owned()], ..Options::default() };

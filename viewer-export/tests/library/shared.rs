@@ -1,4 +1,4 @@
-//! What an export writes, kept in memory.
+//! The output of an export, kept in memory.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

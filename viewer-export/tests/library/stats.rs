@@ -1,4 +1,4 @@
-//! The numbers of traces whose times are known.
+//! The statistics of traces with known times.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub(crate) fn stats(text: &str) -> Stats {
     Stats::of(&inputs, &symbols::Options::default()).0
 }
 
-/// The construct whose name begins like this.
+/// The construct whose name starts with this text.
 fn construct<'s>(stats: &'s Stats, name: &str) -> &'s ConstructStats {
     let mut found = stats.constructs.iter().filter(|stats| stats.name.starts_with(name));
     let construct = found.next().unwrap_or_else(|| panic!("no {name}"));
@@ -41,8 +41,7 @@ fn a_wait_that_tasks_interrupt_is_one() {
     assert_eq!((task.self_ns, task.waiting_ns), (150, Some(10)));
 
     let thread = &stats.threads[0];
-    // The wake-up is of the region, too.
-    // So is the wait for its end, behind the implicit task.
+    // The wake-up belongs to the region, and so does the wait for its end after the implicit task.
     assert_eq!((thread.parallel_ns, thread.working_ns), (Some(600), Some(270)));
     assert_eq!((thread.barriers_ns, thread.taskwaits_ns), (Some(310), Some(10)));
     assert_eq!((thread.wake_up_ns, thread.tasks), (Some(10), Some(2)));
@@ -62,7 +61,7 @@ pub(crate) fn fixtures() -> Vec<(String, String)> {
         .collect()
 }
 
-/// For all that is cut, suspended, interrupted or migrates.
+/// For all constructs that are cut, suspended, interrupted or migrate.
 #[test]
 fn the_mean_lies_between_the_shortest_and_the_longest() {
     for (path, text) in fixtures() {
@@ -74,7 +73,7 @@ fn the_mean_lies_between_the_shortest_and_the_longest() {
     }
 }
 
-/// At each moment a thread does one thing: what it did adds up, to the nanosecond, to the time of its process.
+/// At each moment, a thread does one thing, so its times add up to the lifetime of its process, to the nanosecond.
 fn adds_up(name: &str, stats: &Stats) {
     for thread in &stats.threads {
         let ThreadStats {
@@ -124,7 +123,7 @@ fn the_times_of_each_thread_add_up_to_that_of_its_process() {
     }
 }
 
-/// The task waits for its own, and goes on elsewhere.
+/// The task waits for its child tasks, and continues on another thread.
 #[test]
 fn a_task_that_migrates_is_one_with_all_that_is_open_in_it() {
     let stats = stats(
@@ -174,7 +173,7 @@ fn imbalance_is_what_an_even_spread_would_save() {
          900 2 sync_region end kind=barrier_implicit_parallel task=102 code=0x1234\n\
          900 2 implicit_task end task=102 team=2 index=1\n",
     );
-    // One worked 400 ns; the other came 50 ns late, worked 50 and waited till the region ended at 500.
+    // One thread worked 400 ns. The other was 50 ns late, worked 50 ns, and waited until the region ended at 500.
     let expected = TeamStats {
         members: 2,
         members_ns: 800,
@@ -188,7 +187,7 @@ fn imbalance_is_what_an_even_spread_would_save() {
     assert_eq!(members.times, times([2, 750, 375, 350, 400]));
     assert_eq!(members.waiting_ns, Some(300));
     assert_eq!(members.wait_share(), Some(0.4));
-    // Of 400 ns the late member waited 50 for its wake-up and 300 at the barrier: 175 each.
+    // Of 400 ns, the late member waited 50 for its wake-up and 300 at the barrier: 175 each.
     let region = construct(&stats, "!$omp parallel @");
     assert_eq!(region.times.total_ns, 400);
     assert_eq!(region.waiting_ns, Some(175));
@@ -202,12 +201,12 @@ fn locks_show_how_long_they_were_held() {
         lock.expect("a lock").times.expect("times")
     };
     assert_eq!(held("lock 0xb"), times([1, 12, 12, 12, 12]));
-    // From 11 until the worker gets it at 20, and from then to the end.
+    // From 11 until the worker acquires it at 20, and from then to the end.
     assert_eq!(held("lock 0xa"), times([2, 89, 44, 9, 80]));
     assert_eq!(stats.threads[1].locks_ns, Some(4));
 }
 
-/// The ends of holds, or the members of teams, were not wanted.
+/// The ends of holds, or the members of teams, were not selected.
 #[test]
 fn what_was_not_recorded_has_no_numbers() {
     let without = |callback: &str| {
@@ -249,7 +248,7 @@ fn devices_have_times_of_their_own_records() {
     assert_eq!(device.overlap_ns, Some(0));
     let lived = stats.processes[0].duration_ns;
     assert_eq!(device.idle_ns, Some(lived - 250 - 40));
-    // Asked for at 210 and 250 ns.
+    // Requested at 210 and 250 ns.
     assert_eq!(device.launch_mean_ns, Some(45));
     assert_eq!(device.launch_max_ns, Some(50));
     assert_eq!((device.to_device.count, device.to_device.bytes), (1, 4096));
@@ -287,7 +286,7 @@ fn times_of_devices_that_record_nothing_are_not_known() {
     assert_eq!(times, [None; 5]);
 }
 
-/// Callbacks that a runtime granted.
+/// Metadata with the callbacks that a runtime granted.
 fn granted(dialect: &str, callbacks: &[&str]) -> String {
     let registration =
         |callback: &&str| format!(r#""{callback}": {{"number": 1, "result": 5, "meaning": "always"}}"#);
@@ -298,7 +297,7 @@ fn granted(dialect: &str, callbacks: &[&str]) -> String {
     )
 }
 
-/// Runtimes older than OpenMP 5.0 report it.
+/// Runtimes older than OpenMP 5.0 report idle threads.
 #[test]
 fn a_thread_without_a_region_is_idle_and_not_at_a_barrier() {
     let stats = stats(
@@ -326,7 +325,7 @@ fn a_thread_without_a_region_is_idle_and_not_at_a_barrier() {
     assert_eq!(process.serial_after_ns, Some(60));
 }
 
-/// LLVM 3.8 to 5.0 report the region only.
+/// LLVM 3.8 to 5.0 report only the region.
 #[test]
 fn a_taskwait_without_waits_is_the_wait_less_the_tasks_in_it() {
     let events = "0   1 thread_begin type=initial\n\
@@ -350,17 +349,17 @@ fn a_taskwait_without_waits_is_the_wait_less_the_tasks_in_it() {
     let thread = &without_waits.threads[0];
     assert_eq!((thread.taskwaits_ns, thread.working_ns), (Some(30), Some(65)));
     assert_eq!(construct(&without_waits, "!$omp taskwait").waiting_ns, Some(30));
-    // Where waits are reported, there was none.
+    // If waits are reported, there was none.
     let with_waits = with(&[&others[..], &["sync_region_wait"]].concat());
     assert_eq!(with_waits.threads[0].taskwaits_ns, Some(0));
-    // Where nothing is, nobody knows.
+    // If nothing is reported, nothing is known.
     let nothing = with(&others[..2]);
     assert_eq!(nothing.threads[0].locks_ns, None);
     let unknown = &nothing.processes[0].unknown;
     assert!(unknown.iter().any(|words| words.contains("locks")), "{unknown:?}");
 }
 
-/// The Collector API reports no members, but when threads are idle.
+/// The Collector API reports idle threads, but no members.
 #[test]
 fn who_is_not_idle_works_where_members_are_not_reported() {
     let callbacks = ["FORK", "JOIN", "THR_BEGIN_IDLE", "THR_BEGIN_IBAR"];
@@ -387,13 +386,13 @@ fn who_is_not_idle_works_where_members_are_not_reported() {
     assert_eq!((main.barriers_ns, main.serial_ns), (Some(30), 19));
     assert_eq!((worker.parallel_ns, worker.working_ns), (Some(65), Some(60)));
     assert_eq!((worker.barriers_ns, worker.idle_ns), (Some(5), Some(34)));
-    // There are no taskwaits in it.
+    // The region contains no taskwaits.
     assert_eq!((main.taskwaits_ns, main.wake_up_ns), (None, None));
     assert_eq!(construct(&stats, "!$omp parallel").waiting_ns, None);
 }
 
-/// A process that had run for 1000 ns when the tracer began, and ran for 100 more when that had ended. Its clock said
-/// 1,000,000 at the tracer's begin.
+/// A process that had run for 1000 ns when the tracer started, and ran for another 100 ns after the tracer had ended.
+/// Its clock was at 1,000,000 at the tracer's start.
 #[test]
 fn a_process_counts_from_its_own_start_to_its_own_end() {
     let of_record = r#""record": {"exit_status": 0, "started_raw_ns": 999200, "ended_raw_ns": 1000700}"#;
@@ -415,15 +414,16 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     let alone = with("");
     adds_up("alone", &alone);
     let process = &alone.processes[0];
-    // The system says in which tick of 10 ms it started: from its end on, the process was there.
+    // The system reports the tick of 10 ms in which the process started; from the end of this tick on, the process
+    // existed.
     assert_eq!(process.duration_ns, 15_000_600);
     assert_eq!(process.before_tracing_ns, Some(15_000_000));
     let serial = |process: &ProcessStats| {
         [process.serial_before_ns, process.serial_between_ns, process.serial_after_ns]
     };
-    // Behind the last event, nothing is known.
+    // Nothing is known after the last event.
     assert_eq!(serial(process), [Some(15_000_100), Some(0), Some(100)]);
-    // The one that started it knows it better.
+    // `record`, which started the process, knows its start more exactly.
     let recorded = with(&format!(", {of_record}"));
     adds_up("recorded", &recorded);
     assert_eq!(recorded.answers.duration_ns, 1500);
@@ -432,7 +432,7 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     assert!(text.contains("\n1.50 us from start to end of the process\n"), "{text}");
 }
 
-/// A task is suspended and goes on, without an id that shows it.
+/// A task is suspended and resumed, without an id that shows this.
 #[test]
 fn parts_of_tasks_without_ids_are_no_tasks() {
     let with = |events: &str| {
@@ -467,7 +467,7 @@ fn parts_of_tasks_without_ids_are_no_tasks() {
     assert!(reason.iter().any(|words| words.contains("no ids")), "{reason:?}");
 }
 
-/// A runtime with the Collector API reports no tasks.
+/// A runtime with the Collector API does not report tasks.
 #[test]
 fn tasks_that_were_not_reported_are_not_counted_as_none() {
     let stats = stats(
@@ -502,7 +502,7 @@ fn critical_regions_are_locks_with_a_place() {
     assert_eq!(of("lock").times, Some(times([1, 5, 5, 5, 5])));
 }
 
-/// LLVM 3.7 reports nothing else of a lock.
+/// LLVM 3.7 reports only the releases of a lock.
 #[test]
 fn releases_alone_count_for_their_lock() {
     let stats = stats(
@@ -544,8 +544,8 @@ fn nobody_works_while_recording_is_off_or_events_are_lost() {
     of("70 1 lost begin=40 events=7\n");
 }
 
-/// The picture over time holds the time of each thread as the accounting does; what is missing there is what threads had nothing to
-/// do.
+/// The overview contains the same time of each thread as the accounting; the rest is time in which threads had nothing
+/// to do.
 #[test]
 fn the_picture_over_time_adds_up_to_the_accounting() {
     let gap = format!("{ALONE}40 1 monitoring change=2\n70 1 monitoring change=3\n{ALONE_END}");
@@ -562,7 +562,7 @@ fn the_picture_over_time_adds_up_to_the_accounting() {
         for cause in Cause::ALL {
             let is_idle = matches!(cause, Cause::Serial | Cause::NarrowTeam | Cause::Unobserved);
             let sum: u64 = cells().map(|cell| cell.accounting[*cause]).sum();
-            // Of nonsense, the accounting may have less than all.
+            // For contradictory traces, the accounting may contain less than everything.
             if !is_idle && index < sound {
                 let expected = stats.answers.accounting[*cause];
                 assert_eq!(sum, expected, "{name}: {}", cause.name());
@@ -573,7 +573,7 @@ fn the_picture_over_time_adds_up_to_the_accounting() {
     }
 }
 
-/// LLVM names no task where a thread at the end of its region drops a task that was cancelled before it ran.
+/// LLVM names no task if a thread at the end of its region drops a task that was cancelled before it ran.
 #[test]
 fn a_task_that_is_dropped_at_the_end_of_a_region_begins_none() {
     let dropped = "30  1 task_create task=101 new=103 flags=4 code=0x1250\n\

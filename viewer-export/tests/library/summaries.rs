@@ -1,4 +1,4 @@
-//! Summaries with numbers that no analysis makes: a trace may come from anybody.
+//! Summaries with numbers that no analysis produces, because a trace may come from anybody.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use omptrace_trace_format::summary as stored;
 /// Traces with tasks, locks, devices and several threads.
 const TRACES: &[&str] =
     &["devices/amd_async.omptrace", "devices/nvidia_threads.omptrace", "devices/nvidia_gcc_threads.omptrace"];
-/// Numbers at which sums and shifts go wrong.
+/// Numbers that could cause overflows in sums and shifts.
 const EXTREMES: &[&str] = &[
     "0",
     "1",
@@ -23,10 +23,10 @@ const EXTREMES: &[&str] = &[
     "1e300",
     "null",
 ];
-/// Changed summaries of each trace.
+/// Number of changed summaries per trace.
 const CHANGES: usize = 200;
 
-/// Where the numbers of a text begin and end.
+/// The positions of numbers in a text.
 fn numbers(text: &[u8]) -> Vec<(usize, usize)> {
     let mut numbers = Vec::new();
     let (mut begin, mut is_text) = (None, false);
@@ -65,7 +65,7 @@ fn no_number_in_a_summary_is_a_panic() {
         assert!(places.len() > 200, "{name}: {}", places.len());
         for _ in 0..CHANGES {
             let mut changed = text.clone();
-            // From the end, so that places stay valid.
+            // Processed from the end, so that positions stay valid.
             let mut chosen: Vec<_> = (0..1 + random(3)).map(|_| places[random(places.len())]).collect();
             chosen.sort_unstable();
             chosen.dedup();

@@ -1,38 +1,38 @@
-//! Hidden helpers of the runtime's, which run target tasks (`target nowait`). They are no threads of the program: their time is not
-//! accounted for, but others wait for them.
+//! Hidden helper threads of the runtime, which run target tasks (`target nowait`). They are not threads of the program:
+//! their time is not accounted for, but other threads wait for them.
 
 use crate::states::*;
 
-/// A hidden helper.
+/// A hidden helper thread.
 #[derive(Debug, Default)]
 pub(in crate::states) struct Helper<const S: usize> {
-    /// The task that is entered next.
+    /// The task whose start comes next.
     pub(in crate::states) next: Option<TaskId>,
-    /// Its open regions, but for the slice that it runs.
+    /// Number of open regions around the slice that it runs.
     depth: usize,
     runs: Option<Slice<S>>,
-    /// The [`Threads::epoch`] in which it ran the slice before, and when it was done.
+    /// The [`Threads::epoch`] of the previous slice, and the time when that slice ended.
     done: Option<(u64, Stamp<S>)>,
 }
 
-/// A slice of a task.
+/// A slice of a task: the task from its start or resumption to its end or suspension.
 #[derive(Debug)]
 pub(in crate::states) struct Slice<const S: usize> {
     task: Option<TaskId>,
     place: PlaceId,
     since: Ns,
-    /// The team that waits for it; `None` in serial code.
+    /// The team that waits for the task; `None` in serial code.
     team: Option<usize>,
-    /// The team's clock when it began, and those of its barriers, by their numbers.
+    /// The team's running sum when the slice started, and those of its open barriers, by barrier number.
     by_tasks: f64,
     at_barriers: Vec<(u64, f64)>,
     now: ChainEnd<S>,
-    /// The open regions around it.
+    /// Number of open regions around the slice.
     depth: usize,
 }
 
 impl<const S: usize> Helper<S> {
-    /// The chain that it carries.
+    /// The chain of the running slice.
     pub(in crate::states) fn chain(&mut self) -> Option<&mut Chain> {
         self.runs.as_mut().map(|slice| &mut slice.now.chain)
     }
@@ -70,7 +70,7 @@ impl<const S: usize> Threads<S> {
     ) -> Slice<S> {
         let known = task.and_then(|task| self.tasks.get(&task));
         let (team, mut now) = known.map_or((None, ChainEnd::never()), |task| (task.team, task.start));
-        // It takes one task after the other.
+        // A helper runs its tasks one after another.
         let start = done.unwrap_or(now.stamp);
         now.stamp.meet(time, &start, 0, &mut [0; S]);
         let mut slice =
@@ -86,7 +86,7 @@ impl<const S: usize> Threads<S> {
         team.helpers += 1;
         slice.by_tasks = team.by_tasks;
         let numbers = team.first..;
-        // A barrier that somebody has left is over.
+        // A barrier that a member has left is over.
         let open = team.barriers.iter_mut().zip(numbers).filter(|(barrier, _)| barrier.left == 0);
         for (barrier, number) in open {
             barrier.until(time, size);
@@ -147,7 +147,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Helpers run other tasks of serial code from now on.
+    /// Changes which tasks of serial code are run by helpers.
     fn change_serial(&mut self, time: Ns, change: impl FnOnce(&mut Vec<PlaceId>)) {
         let outside: Vec<usize> =
             (0..self.threads.len()).filter(|thread| self.threads[*thread].memberships.is_empty()).collect();
@@ -160,7 +160,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A thread in serial code has waited for tasks that helpers run.
+    /// A thread in serial code has waited for tasks that helpers run: blames these tasks.
     pub(in crate::states) fn blame_helpers(&mut self, thread: usize, cause: Cause, since: Ns, ns: u64) {
         let location = self.threads[thread].location;
         let weight = ns as f64 / self.serial_helpers.len().max(1) as f64;
@@ -170,7 +170,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A helper's task is complete.
+    /// A task of a helper is complete.
     pub(in crate::states) fn helper_completes(&mut self, time: Ns, task: TaskId) {
         if let Some(known) = self.tasks.get(&task) {
             let mut end = known.start;

@@ -1,4 +1,4 @@
-//! Locks, critical, ordered and atomic regions: who has them, and who waits.
+//! Locks, critical, ordered and atomic regions: their holders and waiters.
 
 use crate::model::sum::Sum;
 use crate::states::*;
@@ -59,7 +59,7 @@ impl<const S: usize> Threads<S> {
         known.waiters.push(thread);
     }
 
-    /// Settles what others have waited for the lock until now: it goes to the thread that had it.
+    /// Accounts for the waits for the lock up to now, which are due to the thread that held it.
     fn settle_waiters(&mut self, thread: usize, time: Ns, lock: LockId) {
         let known = self.locks.get_mut(&lock);
         let waiters = known.map_or_else(Vec::new, |known| std::mem::take(&mut known.waiters));
@@ -71,14 +71,14 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The mutex that the thread waits for, and who has it.
+    /// The mutex that the thread waits for, and its holder.
     pub(in crate::states) fn due(&self, thread: usize) -> Due {
         let of_thread = &self.threads[thread];
         let lock = of_thread.awaits;
         let known = lock.and_then(|lock| self.locks.get(&lock));
         let holder = known.and_then(|known| {
             let place = known.holder.or(known.last)?;
-            // Nobody else has it: it is handed over to another waiter.
+            // No other thread holds the mutex: it is being handed over.
             let is_another = known.location != of_thread.location;
             is_another.then_some((known.location, place))
         });
@@ -86,7 +86,7 @@ impl<const S: usize> Threads<S> {
         Due { lock, holder }
     }
 
-    /// The thread has waited for a mutex.
+    /// Adds a thread's wait for a mutex.
     pub(in crate::states) fn block(&mut self, thread: usize, cause: Cause, place: PlaceId, ns: u64) {
         let Due { lock, holder } = self.due(thread);
         let known = lock.and_then(|lock| self.locks.get(&LockId(lock)));
@@ -137,7 +137,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A region shows what was acquired, and where.
+    /// A region starts whose mutex was just acquired: the region is the place of the hold.
     pub(in crate::states) fn hold(&mut self, thread: usize, region: PlaceId) {
         if let Some(lock) = self.threads[thread].acquired.take()
             && let Some(known) = self.locks.get_mut(&lock)
@@ -155,7 +155,7 @@ impl<const S: usize> Threads<S> {
         let Some(place) = known.holder.take() else {
             return;
         };
-        // Where holds of this place keep nobody waiting, the release before is what others wait for.
+        // In scenarios without waits for mutexes held from this place, waiters depend on the previous release.
         known.last = Some(place);
         let (cause, waited) = (known.cause, known.has_waited);
         let held = time.abs_diff(known.since);
@@ -165,7 +165,7 @@ impl<const S: usize> Threads<S> {
         }
         self.graph_held(thread, lock, held);
         if self.scenarios.spread() != 0 {
-            // Holds in a region inside count in the regions around, too.
+            // Holds in a nested region count for the regions around it, too.
             let mut next = self.threads[thread].memberships.last().map(|membership| membership.team);
             while let Some(team) = next.map(|team| &mut self.teams[team]) {
                 team.held.entry(lock).or_default().grow_by(held);

@@ -1,4 +1,4 @@
-//! What threads meet in: teams, locks and tasks.
+//! Objects through which threads meet: teams, locks and tasks.
 
 pub(crate) mod helpers;
 mod locks;

@@ -1,4 +1,4 @@
-//! Explicit tasks: where they are created, run and awaited.
+//! Explicit tasks: their creation, execution, and waits for them.
 
 use crate::model::task_levels::MAX_LEVEL;
 use crate::states::*;
@@ -18,7 +18,7 @@ impl<const S: usize> Threads<S> {
         Parent::Unknown
     }
 
-    /// What the children of a task left that are complete, to be added to.
+    /// The end of the chains of a task's completed children.
     fn children(&mut self, parent: Parent) -> Option<&mut ChainEnd<S>> {
         match parent {
             Parent::Unknown => None,
@@ -45,7 +45,7 @@ impl<const S: usize> Threads<S> {
         self.graph_create(thread, task, is_undeferred, group);
         let parent = self.current_task(thread);
         let level = match parent {
-            // Only counted: a replay needs no look at the creator.
+            // The level is only counted, so a replay need not look the creator up.
             Parent::Task(parent) if Self::COUNTS => self.tasks.get(&parent).map_or(0, |parent| parent.level),
             _ => 0,
         };
@@ -71,7 +71,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread creates a task, `until` which nothing has happened since the other time.
+    /// Counts the creation of a task. Between the two times, the thread had no other event.
     pub(in crate::states) fn count_creation(&mut self, thread: usize, (since, until): (Ns, Ns)) {
         if !(self.is_inside && Self::COUNTS) {
             return;
@@ -87,7 +87,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The task `to` cannot begin before `from` is complete.
+    /// The task `to` cannot start before `from` is complete.
     pub(in crate::states) fn depend(&mut self, thread: usize, from: TaskId, to: TaskId) {
         self.graph_depend(thread, from, to);
         let Some(from) = self.tasks.get_mut(&from) else {
@@ -131,7 +131,7 @@ impl<const S: usize> Threads<S> {
 
     pub(in crate::states) fn leave_task(&mut self, thread: usize, time: Ns, open: &Open) {
         let of_thread = &mut self.threads[thread];
-        // Where it goes on, on another thread, that comes behind what it has done here.
+        // If the task resumes on another thread, that part comes after this one.
         if let Some(task) = open.task.and_then(|task| self.tasks.get_mut(&task)) {
             task.start.raise(&of_thread.now);
         }
@@ -169,7 +169,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The event of a detached task is fulfilled. `is_late`: its code has ended.
+    /// The event of a detached task is fulfilled. `is_late`: the task's code has already ended.
     pub(in crate::states) fn fulfil_task(&mut self, thread: usize, task: TaskId, is_late: bool) {
         let now = self.threads[thread].now;
         if let Some(task) = self.tasks.get_mut(&task) {
@@ -179,12 +179,12 @@ impl<const S: usize> Threads<S> {
         self.graph_fulfil(thread, task, is_late);
     }
 
-    /// A task is complete, which `end` was the last thing of.
+    /// A task is complete. `end`: the chain end of the thread that completed it.
     pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: ChainEnd<S>) {
         let Some(done) = self.tasks.remove(&task) else {
             return;
         };
-        // It may be complete later than its code: it was detached.
+        // A detached task may be complete later than its code.
         end.raise(&done.start);
         if let Some(fulfilled) = &done.fulfilled {
             end.raise(fulfilled);
@@ -202,7 +202,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread has waited for the tasks of its task.
+    /// The thread has waited for the child tasks of its current task.
     pub(in crate::states) fn take_children(&mut self, thread: usize, time: Ns, is_wait: bool) {
         self.graph_wait(thread);
         let task = self.current_task(thread);
@@ -216,7 +216,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread has waited for tasks until now. While nobody runs one, nobody keeps it waiting.
+    /// The thread has waited for tasks up to now. Time in which no thread of the team ran a task has no cause.
     pub(in crate::states) fn await_tasks(&mut self, thread: usize, time: Ns, place: PlaceId, ns: u64) {
         let is_serial = self.threads[thread].memberships.is_empty();
         if is_serial && !self.serial_helpers.is_empty() {
@@ -237,7 +237,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The wait that has just ended was interrupted by a task: it waits for more than is complete by now.
+    /// A task interrupted the wait that has just ended: the wait continues, and covers tasks that are not complete yet.
     #[cold]
     pub(in crate::states) fn go_on_waiting(&mut self, thread: usize) {
         let of_thread = &mut self.threads[thread];
@@ -250,7 +250,7 @@ impl<const S: usize> Threads<S> {
         self.groups_begun
     }
 
-    /// The innermost taskgroup that a task is of which the thread creates now.
+    /// The innermost taskgroup to which a task belongs if the thread creates it now.
     fn current_group(&self, thread: usize) -> Option<GroupId> {
         for open in self.threads[thread].open.iter().rev() {
             match open.kind {
@@ -268,7 +268,7 @@ impl<const S: usize> Threads<S> {
         let innermost = self.threads[thread].open.iter().rev().find(|open| open.kind == Kind::TaskGroup);
         match innermost.and_then(|open| open.group) {
             Some(group) => self.meet_group(thread, time, group),
-            // The runtime reports the wait only.
+            // The runtime reports only the wait.
             None => self.take_children(thread, time, true),
         }
     }
@@ -280,7 +280,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread has waited for what the empty task `task` depends on.
+    /// The thread has waited for the dependences of the empty task `task`.
     pub(in crate::states) fn take_dependences(&mut self, thread: usize, time: Ns, task: Option<TaskId>) {
         if let Some(task) = task.and_then(|task| self.tasks.get(&task)) {
             let dependences = task.start;
@@ -288,7 +288,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread has waited for these.
+    /// The thread has waited for these tasks.
     fn meet_tasks(&mut self, thread: usize, time: Ns, tasks: &ChainEnd<S>) {
         let ThreadState { now, waited, .. } = &mut self.threads[thread];
         now.chain = now.chain.max(tasks.chain);

@@ -1,9 +1,9 @@
-//! Teams: who joins them, arrives at their barriers, and leaves.
+//! Teams: how threads join them, arrive at their barriers, and leave.
 
 use crate::model::sum::Sum;
 use crate::states::*;
 
-/// Less is next to no work between two barriers.
+/// Less work between two barriers counts as almost none.
 const MIN_WORK_NS: u64 = 1_000;
 
 impl<const S: usize> Threads<S> {
@@ -86,10 +86,10 @@ impl<const S: usize> Threads<S> {
         let of_thread = &mut self.threads[thread];
         of_thread.is_released = false;
         let costless = self.scenarios.without_fork(team.region);
-        // What it had waited in the team around counts on when it is back.
+        // Waits and work in the team around are resumed when the thread returns there.
         let around = (of_thread.waited, of_thread.longest);
         let ThreadState { now, waited, epoch, .. } = &mut *of_thread;
-        // What it did in the epochs before is over.
+        // Work of earlier epochs delays nobody.
         if std::mem::replace(epoch, self.epoch) != self.epoch {
             now.stamp = team.fork.stamp;
         }
@@ -125,7 +125,7 @@ impl<const S: usize> Threads<S> {
         Some(slot)
     }
 
-    /// The thread joins the team, after it has lost `fork_ns`.
+    /// Counts a thread that joins the team, after losing `fork_ns`.
     fn count_member(&mut self, thread: usize, time: Ns, slot: usize, fork_ns: u64) {
         let team = &mut self.teams[slot];
         let (outermost, region, is_counted) = (team.outermost, team.region, team.is_counted);
@@ -136,9 +136,9 @@ impl<const S: usize> Threads<S> {
         if is_counted {
             sums.max_team = sums.max_team.max(size);
         }
-        // What the thread did for the team around ends here.
+        // The thread's part in the team around is interrupted here.
         self.leave_task_clock(thread, time);
-        // This thread may be idle as yet, and takes part from now on.
+        // This thread may still be idle, but is busy from now on.
         let busy = self.busy + u32::from(!self.threads[thread].is_busy);
         if !self.teams[slot].is_outermost && size > 1 && is_counted {
             let nested = self.sums.nested.entry(region).or_default();
@@ -148,7 +148,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread counts no more among those of its innermost team that run or await tasks.
+    /// The thread no longer counts as running or awaiting tasks of its innermost team.
     pub(in crate::states) fn leave_task_clock(&mut self, thread: usize, time: Ns) {
         if !Self::COUNTS {
             return;
@@ -164,8 +164,8 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread arrives at a barrier, unless it is in one. True if it does. `is_last`: the runtime says that it is the one at the
-    /// region's end.
+    /// The thread arrives at a barrier; false if it is already in one. `is_last`: the runtime reports that this is the
+    /// barrier at the region's end.
     pub(in crate::states) fn arrive(
         &mut self,
         thread: usize,
@@ -227,7 +227,7 @@ impl<const S: usize> Threads<S> {
         true
     }
 
-    /// The thread leaves the barrier that it is in.
+    /// The thread leaves its barrier.
     pub(in crate::states) fn depart(&mut self, thread: usize, time: Ns, is_last: bool) {
         let of_thread = &mut self.threads[thread];
         let Some(membership) = of_thread.memberships.last_mut() else {
@@ -264,7 +264,7 @@ impl<const S: usize> Threads<S> {
             let members = member.map_or(0, |place| scenarios.balanced(place));
             let spread = |scenario| {
                 let time = arrivals.in_balance(scenario, barrier.arrived);
-                // Nobody else can do what hidden helpers do.
+                // Work of hidden helpers cannot be spread over the members.
                 let time = by_helpers.as_ref().map_or(time, |left| left.time(scenario).max(time));
                 match tasks & 1 << scenario {
                     0 => time,
@@ -286,7 +286,7 @@ impl<const S: usize> Threads<S> {
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = longer_work(membership.longest, longest);
-            // All of them are complete, which the barrier has waited for.
+            // The barrier has waited for all child tasks.
             membership.children = ChainEnd::never();
         }
         let (slot, next, state) = (membership.team, membership.barriers, of_thread.state);
@@ -295,11 +295,11 @@ impl<const S: usize> Threads<S> {
             team.arrivals.pop_front();
             team.first += 1;
         }
-        // Whoever leaves first shows that all have arrived, and that no task is left.
+        // When the first member leaves, all have arrived and all tasks are complete.
         if is_first {
             let team = &mut self.teams[slot];
             team.began = self.threads[thread].now.stamp;
-            // Whoever had a mutex has arrived, too: it is free.
+            // Members that held a mutex have arrived, too, so it is free.
             for lock in team.held.drain().map(|(lock, _)| lock) {
                 if let Some(lock) = self.locks.get_mut(&lock)
                     && balanced != 0
@@ -322,8 +322,8 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread, which was at `place` until now, kept those waiting that have come to barrier `number` of the team. Its absence
-    /// began when the first of them came, where not before.
+    /// Blames the thread, which was at `place` until now, for the waits of the members that have arrived at barrier
+    /// `number` of the team. By default, the blamed interval starts when the first of these members arrived.
     fn blame_for_absence(
         &mut self,
         thread: usize,
@@ -342,7 +342,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread's implicit task has ended before its region: the thread waits for the end of that.
+    /// The thread's implicit task has ended before its region, whose end the thread awaits.
     pub(in crate::states) fn member_done(&mut self, thread: usize, time: Ns) {
         let time = self.settle(thread, time);
         self.depart(thread, time, false);
@@ -364,7 +364,7 @@ impl<const S: usize> Threads<S> {
         let Some(membership) = of_thread.memberships.pop() else {
             return;
         };
-        // All that it did in this team is work for the team around.
+        // For the team around, everything that the thread did in this team is work.
         let (waited, longest) = membership.around;
         of_thread.waited = waited;
         let before = longer_work(longest, membership.longest);
@@ -378,7 +378,7 @@ impl<const S: usize> Threads<S> {
         self.sweep();
     }
 
-    /// The parallel region was left by the thread that encountered it.
+    /// The encountering thread leaves the parallel region.
     pub(in crate::states) fn join(&mut self, thread: usize, time: Ns, id: TeamId) {
         let Some(slot) = self.by_id.remove(&id) else {
             return;
@@ -400,12 +400,12 @@ impl<const S: usize> Threads<S> {
         let costless = self.scenarios.without_cost(team.region);
         let now = &mut of_thread.now;
         now.chain = now.chain.max(team.join.chain);
-        // For the team around, it works until then.
+        // For the team around, the thread worked until now.
         let waited = &mut [0; S];
         now.stamp.meet(time, &team.join.stamp, costless, waited);
         if team.is_outermost && Self::COUNTS {
             let region = team.region;
-            // Serial code is named by what is analysed.
+            // Serial code is named after the regions that are analysed.
             if team.is_counted {
                 of_thread.last_region = Some(region);
             }
@@ -432,7 +432,7 @@ impl<const S: usize> Threads<S> {
         self.sweep();
     }
 
-    /// All members of the team are done at `time`, also those whose end comes late.
+    /// Ends the team at `time` for all its members, including those that report their end later.
     pub(in crate::states) fn end_team(&mut self, slot: usize, time: Ns) {
         self.teams[slot].is_over = true;
         for member in self.teams[slot].members.clone() {

@@ -1,14 +1,14 @@
-//! Events that runtimes with the Collector API report more than once, or only at the end.
+//! Events that runtimes with the Collector API report repeatedly, or only at the end.
 
 use omptrace_trace_format::reader::{Reader, Record};
 
 use crate::interpret::*;
 
-/// Begins of parallel regions that are reported again, by thread and region.
+/// Repeated starts of parallel regions, by thread and region.
 pub(crate) type RepeatedForks = FastMap<(usize, u64), u32>;
 
-/// The forks of a thread that belong to no region of their own. OpenUH reports FORK again where it takes more threads into
-/// the team than it had. Nested regions have the same id there, so only the number of ends distinguishes them.
+/// The forks of a thread that do not start a region. OpenUH reports FORK again if it adds threads to the team. Nested
+/// regions have the same id, so only the number of ends tells how many of the forks are regions.
 pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
     let mut repeated = RepeatedForks::default();
     if !Dialect::of(reader.metadata()).joins_without_region {
@@ -24,7 +24,7 @@ pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
             }
         }
         for (region, (forks, joins)) in counts {
-            // A region that has not ended when the trace does has one.
+            // A region that is open at the end of the trace has one fork, too.
             let more = forks.saturating_sub(joins.max(1));
             if more > 0 {
                 repeated.insert((thread, region), more);
@@ -35,7 +35,7 @@ pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
 }
 
 impl Interpreter<'_, '_> {
-    /// The begin of the region that the thread has just begun comes again.
+    /// The start of the thread's current region is reported again.
     pub(crate) fn is_reported_again(&mut self, thread: usize, time: Ns, region: u64) -> bool {
         let top = self.threads[thread].stack().last();
         if !top.is_some_and(|top| top.construct == Construct::Parallel && top.key == region) {
@@ -51,7 +51,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Begins or ends something that does not nest on a thread: idle time, a wait, an ordered region of a parallel region.
+    /// Starts or ends something that does not nest on a thread: idle time, a wait, or an ordered region of a parallel
+    /// region.
     pub(in crate::interpret) fn flat_scope(
         &mut self,
         thread: usize,

@@ -1,11 +1,11 @@
-//! Tasks of TR2, whose runtimes report them in ways of their own.
+//! Tasks of runtimes with TR2, which report them differently.
 
 use crate::interpret::*;
 
-/// The tasks that have been reported to end: untied ones report an end each time that they are left.
+/// The tasks whose end was reported. Untied tasks report an end each time they are suspended.
 #[derive(Default)]
 pub(crate) struct FinishedTasks {
-    /// Ranges of ids, by their first: the last. Runtimes count tasks, so that few ranges hold all of them.
+    /// Ranges of task ids: by first id, the last. Runtimes number tasks consecutively, so there are few ranges.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -34,7 +34,7 @@ impl FinishedTasks {
 }
 
 impl Interpreter<'_, '_> {
-    /// An event says that the thread runs `task`. Where no task is open there, it is one that nobody announced.
+    /// An event shows that the thread runs `task`. If no task is open there, it is an unannounced one.
     #[inline]
     pub(crate) fn note_base(&mut self, thread: usize, task: Id) {
         if self.dialect.tasks_beneath_unannounced
@@ -46,13 +46,13 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Whether the thread goes on beneath all tasks that are open: with none, or with one that nobody announced.
+    /// Whether the thread continues below all open tasks: the event names no task, or an unannounced one.
     pub(crate) fn is_beneath(&self, thread: usize, next: Id) -> bool {
         let is_base = || next.known() == self.threads[thread].unannounced_base;
         self.dialect.tasks_beneath_unannounced && (next == Id::UNSET || next.known().is_some() && is_base())
     }
 
-    /// Whether `task`, which is created, is one that has run already, and goes on.
+    /// Whether the `task` that is created has already run in part, and continues.
     pub(crate) fn goes_on_in_parts(&mut self, thread: usize, e: &TaskCreate) -> bool {
         let id = e.new_task_data.0;
         if self.tasks.contains_key(&id) {
@@ -63,7 +63,7 @@ impl Interpreter<'_, '_> {
         }
         let construct = Construct::Task;
         let region = self.region(thread, construct, e.codeptr_ra);
-        // For who joins in once a task is complete, what follows is another one.
+        // If a reader starts after the task's end, the id means another task from here on.
         let meaning = Meaning::Task { task: TaskId(self.name_of_unset()), has_id: true };
         let frame = Frame::new(construct, id, region).with(meaning);
         let task = Task {
@@ -82,7 +82,7 @@ impl Interpreter<'_, '_> {
         true
     }
 
-    /// Whether `task`, which reports an end, is known to have gone on after such an end before.
+    /// Whether `task`, whose end is reported, is known to have continued after an earlier reported end.
     pub(crate) fn may_go_on(&mut self, task: u64) -> bool {
         let Some(alive) = self.tasks.get(&task) else {
             return false;
@@ -93,7 +93,7 @@ impl Interpreter<'_, '_> {
         alive.is_known_untied
     }
 
-    /// The region of `members` ends, and with it their untied tasks.
+    /// The region of `members` ends, and their untied tasks with it.
     pub(crate) fn end_untied_tasks_of(&mut self, thread: usize, time: Ns, members: &[Member]) {
         let is_ended = |task: &Task| {
             let mut implicit = members.iter().map(|(_, task)| *task);

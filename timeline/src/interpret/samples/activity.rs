@@ -1,4 +1,4 @@
-//! What the runtime does for a thread, by the constructs that are open and the state that it reports.
+//! The runtime's activity on a thread, derived from the open constructs and the state that the runtime reports.
 
 use ompt_sys as ompt;
 
@@ -6,7 +6,8 @@ use crate::model::RuntimeActivity;
 use crate::names::construct::Construct;
 use crate::threads::open_regions::Frame;
 
-/// What the runtime does for a thread on which these regions are open, and that has called a function which does this.
+/// The runtime's activity on a thread with these open regions that has called a runtime function with the activity
+/// `called`.
 pub(super) fn activity(
     open: &[Frame],
     called: Option<RuntimeActivity>,
@@ -30,7 +31,7 @@ pub(super) fn by_construct(construct: Construct) -> Option<RuntimeActivity> {
             _ => RuntimeActivity::Barrier,
         },
         Construct::Reduction => RuntimeActivity::Reduction,
-        // No runtime's state says so.
+        // No state of the runtime covers this.
         Construct::Target(_)
         | Construct::TargetDataOp(_)
         | Construct::TargetSubmit
@@ -40,7 +41,7 @@ pub(super) fn by_construct(construct: Construct) -> Option<RuntimeActivity> {
             ompt::ompt_mutex_critical => RuntimeActivity::CriticalWait,
             ompt::ompt_mutex_atomic => RuntimeActivity::AtomicWait,
             ompt::ompt_mutex_ordered => RuntimeActivity::OrderedWait,
-            // Who tests a lock does not wait for it.
+            // Testing a lock is not waiting for it.
             _ => return None,
         },
         _ => return None,

@@ -1,4 +1,4 @@
-//! What the code addresses of stacks are.
+//! Resolves the code addresses of stacks.
 
 use std::iter;
 
@@ -9,38 +9,41 @@ use omptrace_trace_format::field::Address;
 use crate::interpret::item_emitter::Stage;
 use crate::model::{FunctionKind, RuntimeActivity, StackFrame};
 
-/// What an address of a stack is.
+/// The code at an address of a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) frame: StackFrame,
-    /// The begin of the function that has the code, where that is known, else the code itself.
+    /// The start of the function that contains the code, if known; otherwise the address itself.
     pub(super) begin: u64,
     pub(super) belongs_to: BelongsTo,
-    /// What the runtime's function does, where its name says it; or a flush that the compiler has put into the program.
+    /// The activity of a runtime function, if its name shows it; or a flush that the compiler has inlined into the
+    /// program.
     pub(super) does: Option<RuntimeActivity>,
 }
 
-/// Whose code it is.
+/// The owner of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BelongsTo {
     Program,
     /// The OpenMP runtime, or this tracer, which the runtime calls.
     Runtime,
-    /// The C library, or what the linker adds to a program: outside of `main`, or of a thread's function, it is how these
-    /// are called.
+    /// The C library, or start-up code added by the linker. On the outside of `main` or of a thread's function, such
+    /// code is their caller.
     Libc,
 }
 
-/// The addresses that were met, until a module comes or goes. Each is that of a function, and of those that it is inlined into.
+/// The addresses resolved so far, until a module is loaded or unloaded. Each is that of a function, and of the
+/// functions inlined into it.
 #[derive(Default)]
 pub(super) struct Codes {
     by_address: FastMap<u64, Vec<Code>>,
-    /// That of the modules when the addresses were looked up.
+    /// The generation of the module list when the addresses were resolved.
     generation: u64,
 }
 
 impl Codes {
-    /// What `address` is, a return address or one behind the code itself: at least one, from the innermost.
+    /// The code at `address`, which is a return address or just after the code itself: at least one entry, innermost
+    /// first.
     pub(super) fn of(&mut self, stage: &mut Stage<'_>, address: u64) -> &[Code] {
         if self.generation != stage.names.generation() {
             self.generation = stage.names.generation();
@@ -54,7 +57,8 @@ impl Codes {
 fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     let symbol = stage.names.symbol(Address(address));
     let Some(symbol) = symbol else {
-        // Code that a program makes while it runs has no module. Without a perf map, each address a function would say nothing.
+        // Code that the program generates at run time has no module. Without a perf map, a function per address would
+        // be of no use.
         let function = stage.names.function_made(Address(address));
         let function = function.unwrap_or("[unknown]").to_owned();
         return vec![Code {
@@ -96,8 +100,8 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     functions.collect()
 }
 
-/// What a function of the runtime does that no event is recorded of. Fortran's have an underscore behind their names. The adapter's
-/// functions are the bodies of those of libgomp.
+/// The activity of a runtime function for which no event is recorded. Fortran variants have an underscore appended. The
+/// adapter's functions are the bodies of libgomp's functions.
 fn activity(function: &str) -> Option<RuntimeActivity> {
     let of_adapter = function.strip_suffix("::body");
     let of_adapter = of_adapter.and_then(|path| path.rsplit("::").next());
@@ -108,7 +112,7 @@ fn activity(function: &str) -> Option<RuntimeActivity> {
     }
 }
 
-/// Whether a library is a part of this tool, which runs where the runtime calls it.
+/// Whether a library is a part of this tool, which runs when the runtime calls it.
 fn is_ours(library: &str) -> bool {
     ["libomptrace.so", "libomptgomp.so", "libomptrace_waits.so", "libomptmpi"]
         .iter()
@@ -119,7 +123,7 @@ fn is_libc(library: &str) -> bool {
     ["libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl"].iter().any(|name| library.starts_with(name))
 }
 
-/// Functions that the linker puts in front of `main`, and those of a C library that is linked into the program.
+/// Functions that the linker adds as callers of `main`, and those of a statically linked C library.
 fn is_start_of_program(function: &str) -> bool {
     let names = ["_start", "start_thread", "clone", "clone3", "__clone", "__clone3"];
     names.contains(&function) || function.starts_with("__libc_start_")

@@ -1,18 +1,18 @@
-//! Samples in the user's model: what the programmer wrote, on each thread, instead of how the runtime executes it.
+//! Converts samples to the user's model: stacks of what the programmer wrote, instead of how the runtime executes it.
 //!
 //! ```text
 //! a worker's stack    leaf <- body of the region <- runtime <- start of the thread
 //! the user's model    leaf <- body of the region <- stack of the thread that encountered the region
 //! ```
 //!
-//! Whatever is the runtime's is cut out ([`cut`]). A stack that the runtime began goes on in the *creator's*: that of
-//! the thread which encountered the region, or created the task. A sample of that thread inside of the region shows
-//! the stack, or the tracer has recorded it at the region's end. Else only the region's place is known. So
-//! samples wait for the creator, at most to the region's end. Of a task's creator only the place is known, unless the user asked
-//! for the stacks on which tasks are created.
+//! The runtime's frames are cut out ([`cut`]). A stack that starts in the runtime is continued by the stack of the
+//! *creator*: the thread that encountered the region or created the task. That stack comes from a sample of the creator
+//! inside the region, or the tracer records it at the region's end; otherwise, only the region's place is known. So
+//! samples wait for the creator's stack, at most until the region ends. For a task's creator, only the place is known,
+//! unless the user requested the stacks on which tasks are created.
 //!
-//! What the runtime does in the program's place is a frame of its own. The thread's events say what it waits for. Where they do
-//! not, the runtime's state at the sample does. docs/samples.md describes all of this.
+//! An activity of the runtime is a frame of its own. The thread's events show what the thread waits for; if they do
+//! not, the runtime's state at the time of the sample does. docs/samples.md describes all of this.
 
 mod activity;
 mod code;
@@ -31,93 +31,95 @@ use crate::model::{FunctionKind, Point, RuntimeActivity, Sample, StackFrame};
 use activity::activity;
 use code::{BelongsTo, Code, Codes};
 
-/// The most frames of a stack in the user's model. Stops tasks that create one another without end.
+/// Maximum number of frames of a stack in the user's model. Limits chains of tasks that create each other.
 const MAX_FRAMES: usize = 1024;
 
-/// The most regions that a stack goes through. Stops traces in which regions are encountered inside of themselves.
+/// Maximum number of regions through which a stack is continued. Limits invalid traces in which a region contains
+/// itself.
 const MAX_NESTING: usize = 256;
 
-/// What a process's samples need; nothing where there are none, or nobody wants them.
+/// The state that is needed to convert a process's samples; empty if there are none or none are wanted.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// By the place of a stream: the place of the thread that it has samples of.
+    /// By index of a stream: the index of the thread whose samples the stream contains.
     of_stream: Vec<Option<usize>>,
     threads: Vec<Sampled>,
     codes: Codes,
-    /// The stacks on which parallel regions were encountered, by the region.
+    /// The stacks on which parallel regions were encountered, by region.
     contexts: FastMap<u64, Part>,
-    /// How many samples wait for each region's context.
+    /// By region: the number of samples that wait for its context.
     waiting: FastMap<u64, usize>,
-    /// Explicit tasks that are not complete, or have created such.
+    /// Explicit tasks that are not complete, or that have created such tasks.
     creations: FastMap<u64, Creation>,
-    /// The frames of phases, by their regions; none where nobody wants them.
+    /// The frames of phases, by region; empty if they are not wanted.
     phases: BTreeMap<u32, StackFrame>,
 }
 
-/// A thread.
+/// A sampled thread.
 #[derive(Default)]
 struct Sampled {
-    /// The runtime made it: what is outside of the outermost frame of the runtime is no code of the program.
+    /// The runtime created the thread, so frames outside of the outermost runtime frame are not the program's.
     is_worker: bool,
-    /// Samples whose stacks are not complete, and those behind them.
+    /// Samples whose stacks are incomplete, and the samples after them.
     pending: VecDeque<Pending>,
 }
 
-/// A sample that is not reported yet.
+/// A sample that has not been reported yet.
 struct Pending {
     at: Point,
     weight_ns: u64,
     activity: Option<RuntimeActivity>,
     stack: Part,
-    /// The phases around it, from the outermost.
+    /// The phases around the sample, outermost first.
     phases: Vec<StackFrame>,
 }
 
 /// The inner frames of a stack.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// From the innermost.
+    /// Innermost first.
     frames: Vec<StackFrame>,
     rest: Rest,
 }
 
-/// What the other frames of a stack are.
+/// The outer frames that continue a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Rest {
-    /// There are no others.
+    /// There are no further frames.
     #[default]
     None,
-    /// Those on which this parallel region was encountered.
+    /// The stack on which this parallel region was encountered.
     Region(u64),
-    /// Those on which this task was created.
+    /// The stack on which this task was created.
     Task(u64),
-    /// They are not known.
+    /// Unknown.
     Unknown,
 }
 
-/// Where an explicit task was created.
+/// The creation of an explicit task.
 struct Creation {
     codeptr_ra: u64,
-    /// The stack from there outward, as far as it is the creator's, if the tracer has recorded it.
+    /// The creator's own stack from the creation outward, if the tracer recorded it.
     stack: Option<Vec<StackFrame>>,
     rest: Rest,
-    /// Tasks of the list that it has created.
+    /// Number of listed tasks that this task has created.
     children: u32,
     is_complete: bool,
 }
 
 /// A thread's own stack.
 struct Own<'o> {
-    /// From the innermost, as [`Stack::return_addresses`] gives them. Inlined functions have that of the function around them.
+    /// Innermost first, as in [`Stack::return_addresses`]. Inlined functions have the address of the function around
+    /// them.
     addresses: &'o [u64],
     codes: &'o [Code],
-    /// The outermost frame is there.
+    /// The stack includes the outermost frame.
     is_complete: bool,
     is_worker: bool,
 }
 
 impl Samples {
-    /// Those of `threads`, of all streams.
+    /// The state for the sampled ones among `threads`, which are the threads of all streams.
     pub(crate) fn new(threads: &[ThreadIntroduction], are_wanted: bool) -> Samples {
         let place = |stream| threads.binary_search_by_key(&stream, |thread| thread.stream).ok();
         let of_stream = threads.iter().map(|thread| place(thread.samples_of?));
@@ -136,12 +138,12 @@ impl Samples {
         !self.threads.is_empty()
     }
 
-    /// The thread that a stream has samples of.
+    /// The thread whose samples a stream contains.
     fn thread_of(&self, stream: usize) -> Option<usize> {
         *self.of_stream.get(stream)?
     }
 
-    /// The frames of a stack, those of inlined functions too, and the address of each.
+    /// The frames of a stack, including inlined functions, and the address of each.
     fn codes(&mut self, stage: &mut Stage<'_>, stack: &Stack<'_>) -> (Vec<u64>, Vec<Code>) {
         let (mut addresses, mut codes) = (Vec::new(), Vec::new());
         for address in stack.return_addresses() {
@@ -151,7 +153,7 @@ impl Samples {
         (addresses, codes)
     }
 
-    /// Removes a creation that is not needed any more, and those of its creators that only it needed.
+    /// Removes a creation that is no longer needed, and those creators that only it needed.
     fn remove_creation(&mut self, task: u64) {
         let mut next = Some(task);
         while let Some(task) = next {
@@ -164,14 +166,14 @@ impl Samples {
         }
     }
 
-    /// A task does not need its creator any more.
+    /// The task no longer needs its creator.
     fn leave_creator(&mut self, creator: Rest) {
         if let Some(creator) = self.had_child(creator) {
             self.remove_creation(creator);
         }
     }
 
-    /// The creator, which has a child less.
+    /// Decreases the creator's number of children. Returns the creator.
     fn had_child(&mut self, creator: Rest) -> Option<u64> {
         let Rest::Task(creator) = creator else {
             return None;
@@ -181,7 +183,7 @@ impl Samples {
         Some(creator)
     }
 
-    /// Appends the frames at a place in the program to those of `inner`; none where it is in the runtime.
+    /// Appends the frames at a place in the program to `inner`; none if the place is in the runtime.
     fn append_place(&mut self, stage: &mut Stage<'_>, inner: &mut Vec<StackFrame>, place: u64) {
         let codes = self.codes.of(stage, place).iter();
         let codes = codes.filter(|code| code.belongs_to != BelongsTo::Runtime);
@@ -190,8 +192,8 @@ impl Samples {
     }
 }
 
-/// Appends `frames`, which lie outside of those of `inner`: the outermost of these may be a part of the function that called
-/// the runtime.
+/// Appends `frames`, which are the callers of `inner`. The outermost function of `inner` may be an outlined part of the
+/// function that called the runtime.
 fn append(stage: &mut Stage<'_>, inner: &mut Vec<StackFrame>, frames: &[StackFrame]) {
     if let (Some(body), Some(caller)) = (inner.last_mut(), frames.first()) {
         body.function = stage.outlined(body.function, caller.function);
@@ -200,7 +202,7 @@ fn append(stage: &mut Stage<'_>, inner: &mut Vec<StackFrame>, frames: &[StackFra
 }
 
 impl Interpreter<'_, '_> {
-    /// A sample of a thread, in the stream of that place.
+    /// A sample of a thread, in the stream with this index.
     #[cold]
     pub(super) fn sample(&mut self, stream: usize, time: Ns, e: &Taken<'_>) {
         let Some(thread) = self.samples.thread_of(stream) else {
@@ -233,7 +235,7 @@ impl Interpreter<'_, '_> {
         self.report_samples(thread);
     }
 
-    /// What the thread did, and on which stack as far as that is known now.
+    /// The thread's activity and its stack in the user's model, as far as known now.
     fn in_users_model(
         &mut self,
         thread: usize,
@@ -251,7 +253,7 @@ impl Interpreter<'_, '_> {
         let activity = if is_in_program && !is_in_runtime {
             own.codes.first().and_then(|code| code.does)
         } else {
-            // The function that the program has called.
+            // The runtime function that the program has called.
             let runtime = own.codes.iter().skip_while(|code| code.belongs_to == BelongsTo::Libc);
             let runtime = runtime.take_while(|code| code.belongs_to == BelongsTo::Runtime);
             let does = runtime.last().and_then(|code| code.does);
@@ -279,14 +281,15 @@ impl Interpreter<'_, '_> {
         (Some(activity), part)
     }
 
-    /// Whether a thread on which these regions are open is a member of a team that has not ended.
+    /// Whether a thread with these open regions is a member of a team that has not ended.
     fn is_in_team(&self, open: &[Frame]) -> bool {
         let mut teams = open.iter().filter_map(Frame::team_of_member);
         teams.any(|(team, _)| self.teams.contains_key(&team.0))
     }
 
-    /// The part of the thread's own stack that belongs to its innermost deferred task, else all of it. It consists of the
-    /// `segments` of which none is the runtime's, while the `depth` outermost regions of the thread are open.
+    /// The part of the thread's own stack that belongs to its innermost deferred task; the whole stack if there is no
+    /// such task. `segments`: the parts of the stack between runtime frames. `depth`: the number of regions that were
+    /// open on the thread.
     fn part(&mut self, thread: usize, own: &Own<'_>, segments: &[Range<usize>], depth: usize) -> Part {
         let open = &self.threads[thread].stack()[..depth];
         let task = open.iter().rposition(|frame| self.is_deferred_task(frame));
@@ -297,14 +300,14 @@ impl Interpreter<'_, '_> {
         });
         let (task, rest) = match (task, boundary) {
             (Some(task), Some(_)) => (true, Rest::Task(open[task].key)),
-            // What is missing may be the boundary.
+            // The boundary of the task may be among the missing frames.
             (Some(task), None) if !own.is_complete => (true, Rest::Task(open[task].key)),
             _ => (false, self.rest_of_own(open, own.is_worker)),
         };
         let is_whole = own.is_complete || boundary.is_some();
         let mut segments = &segments[..boundary.unwrap_or(segments.len())];
         if !task && own.is_complete && own.is_worker && own.has_runtime_frames() {
-            // How the runtime's thread began.
+            // Drops the frames that started the runtime's thread.
             segments = &segments[..segments.len().saturating_sub(1)];
         }
         let mut frames = Vec::new();
@@ -341,7 +344,7 @@ impl Interpreter<'_, '_> {
         Some(team.codeptr_ra.0)
     }
 
-    /// What lies outside of the whole stack of a thread on which these regions are open.
+    /// What continues the whole stack of a thread with these open regions.
     fn rest_of_own(&self, open: &[Frame], is_worker: bool) -> Rest {
         let mut teams = open.iter().filter_map(Frame::team_of_member);
         match teams.find(|(_, index)| *index != 0) {
@@ -351,7 +354,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// What lies outside of code in the innermost of the regions that are `open` on a thread, where its stack is not known.
+    /// What continues a stack that consists of a place in the innermost of the `open` regions.
     fn rest_of_place(&self, open: &[Frame]) -> Rest {
         for frame in open.iter().rev() {
             if self.is_deferred_task(frame) {
@@ -364,7 +367,7 @@ impl Interpreter<'_, '_> {
         Rest::Unknown
     }
 
-    /// Goes on in the stacks on which tasks were created, up to that of a region.
+    /// Continues the stack with the stacks on which tasks were created, up to that of a region.
     fn go_on_in_creators(&mut self, part: &mut Part) {
         while let Rest::Task(task) = part.rest {
             let creation = self.samples.creations.get(&task);
@@ -388,7 +391,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A sample shows the stack of each parallel region that its thread has encountered and is in.
+    /// Stores the stack of each parallel region that the thread has encountered and is in.
     fn learn_contexts(&mut self, thread: usize, own: &Own<'_>) {
         let mut inside = 0;
         for depth in (0..self.threads[thread].stack().len()).rev() {
@@ -407,7 +410,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The part of the thread's stack from frame `first` outward, while the `depth` outermost regions of the thread are open.
+    /// The part of the thread's stack from frame `first` outward, when `depth` regions were open on the thread.
     fn part_from(&mut self, thread: usize, own: &Own<'_>, first: usize, depth: usize) -> Part {
         let own = Own { addresses: &own.addresses[first..], codes: &own.codes[first..], ..*own };
         let segments = user_stack::segments(own.codes);
@@ -419,7 +422,7 @@ impl Interpreter<'_, '_> {
         self.complete_waiting(region);
     }
 
-    /// The tracer recorded the stack of a region's or task's creator.
+    /// The tracer recorded the stack of the creator of a region or task.
     #[cold]
     pub(super) fn context(&mut self, stream: usize, e: &Context<'_>) {
         let Some(thread) = self.samples.thread_of(stream) else {
@@ -462,8 +465,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The recorded stack of a thread, from the frame outward that called the runtime at `place`. The `depth` outermost regions
-    /// of the thread are open.
+    /// A recorded stack of a creator, from the frame outward that called the runtime at `place`, when `depth` regions
+    /// were open on the thread.
     fn stack_of_creator(&mut self, thread: usize, place: u64, depth: usize, e: &Context<'_>) -> Option<Part> {
         let (addresses, codes) = self.samples.codes(self.stage, &e.stack);
         let own = Own {
@@ -472,7 +475,7 @@ impl Interpreter<'_, '_> {
             is_complete: e.end == StackEnd::outermost,
             is_worker: self.samples.threads[thread].is_worker,
         };
-        // A call that is the last of its function is a jump: the runtime's caller is another one then.
+        // The last call of a function may be compiled to a jump, so that the caller of the runtime is another function.
         let behind_runtime = || {
             let segments = user_stack::segments(&codes);
             segments.get(1).map(|segment| segment.start)
@@ -481,7 +484,7 @@ impl Interpreter<'_, '_> {
         Some(self.part_from(thread, &own, caller, depth))
     }
 
-    /// A region that `thread` encountered ends.
+    /// A region ends that `thread` encountered.
     pub(super) fn context_ends(&mut self, thread: usize, region: u64) {
         if !self.samples.are_wanted() {
             return;
@@ -493,7 +496,7 @@ impl Interpreter<'_, '_> {
         self.samples.contexts.remove(&region);
     }
 
-    /// What is known of the region's creator without its stack.
+    /// The creator's stack, as far as it is known without a sample or a recorded stack.
     #[cold]
     fn context_by_place(&mut self, thread: usize, region: u64) -> Part {
         let stack = self.threads[thread].stack();
@@ -507,7 +510,7 @@ impl Interpreter<'_, '_> {
         part
     }
 
-    /// `part` goes on in the contexts of regions, as far as they are known.
+    /// Continues `part` with the contexts of regions, as far as they are known.
     fn go_on_in_contexts(&mut self, part: &mut Part) {
         let mut nesting = 0;
         while let Rest::Region(region) = part.rest {
@@ -525,7 +528,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The thread's newest sample gets what is known of its stack.
+    /// Continues the stack of the thread's newest sample, as far as known.
     fn complete_newest(&mut self, thread: usize) {
         let Some(mut newest) = self.samples.threads[thread].pending.pop_back() else {
             return;
@@ -537,7 +540,7 @@ impl Interpreter<'_, '_> {
         self.samples.threads[thread].pending.push_back(newest);
     }
 
-    /// Samples that have waited for the region's context get it.
+    /// Continues the stacks of samples that have waited for the region's context.
     fn complete_waiting(&mut self, region: u64) {
         let Some(mut waiting) = self.samples.waiting.remove(&region) else {
             return;
@@ -560,7 +563,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Reports the samples of a thread up to the first whose stack is not complete.
+    /// Reports the samples of a thread up to the first one with an incomplete stack.
     fn report_samples(&mut self, thread: usize) {
         let pending = &mut self.samples.threads[thread].pending;
         while let Some(sample) = pending.pop_front_if(|sample| sample.stack.rest == Rest::None) {
@@ -576,10 +579,11 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The process has no more events: regions that have not ended have no more contexts.
+    /// The process ends, so regions that are still open get no further contexts.
     pub(super) fn finish_samples(&mut self) {
         let mut regions: Vec<u64> = self.samples.waiting.keys().copied().collect();
-        // Innermost regions have higher numbers, if any: what waits for an outer one afterwards comes again.
+        // Inner regions usually have higher numbers. A sample that then waits for an outer region is processed in a
+        // later round.
         regions.sort_unstable();
         while let Some(region) = regions.pop() {
             let thread = self.teams.get(&region).map_or(0, |team| team.thread);
@@ -590,7 +594,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A thread creates a task in the innermost of its open regions.
+    /// A thread creates a task in its innermost region.
     pub(super) fn note_creation(&mut self, thread: usize, task: u64, codeptr_ra: Address) {
         if !self.samples.are_wanted() {
             return;
@@ -606,7 +610,7 @@ impl Interpreter<'_, '_> {
         self.samples.creations.insert(task, creation);
     }
 
-    /// A task is complete: its creation is forgotten once it is no creator of others.
+    /// A task is complete: forgets its creation once no other task needs it.
     pub(super) fn forget_creation(&mut self, task: u64) {
         if !self.samples.are_wanted() {
             return;
@@ -624,19 +628,19 @@ impl Own<'_> {
         codes.any(|code| code.belongs_to == BelongsTo::Runtime)
     }
 
-    /// The innermost frame that called the runtime at this return address.
+    /// The innermost frame that called the runtime with this return address.
     fn caller_of_runtime(&self, return_address: u64) -> Option<usize> {
         self.callers_of_runtime(0).find(|frame| self.addresses[*frame] == return_address)
     }
 
-    /// The innermost frame from `inside` on that called the runtime for the region of this place.
+    /// The innermost frame, from `inside` on, that called the runtime for the region with this place.
     fn caller_of_region(&self, place: u64, inside: usize) -> Option<usize> {
         let body = |caller: usize| (0..caller).rev().find(|frame| !self.is_runtime(*frame));
         self.callers_of_runtime(inside).find(|frame| self.is_around_region(*frame, body(*frame), place))
     }
 
-    /// Whether a frame called the runtime for the region of this place, and the runtime called `body`. The place is the return address
-    /// of that call, or it is just behind the begin of the region's function, by the adapter for libgomp.
+    /// Whether frame `caller` called the runtime, which then called `body`, for the region with this place. The place
+    /// is the return address of that call. For libgomp's adapter, it is just after the start of the region's function.
     fn is_around_region(&self, caller: usize, body: Option<usize>, place: u64) -> bool {
         self.addresses[caller] == place
             || body.is_some_and(|body| self.codes[body].begin.wrapping_add(1) == place)
@@ -652,8 +656,9 @@ impl Own<'_> {
     }
 }
 
-/// The first of the `segments` that lies outside of the thread's innermost task. Inside of it, the thread has encountered
-/// `regions` at these places, the innermost first. The segment around a region begins with the call of the runtime for it.
+/// The first of the `segments` outside of the thread's innermost task. `regions`: the places of the regions that the
+/// thread has encountered inside the task, innermost first. The segment around a region starts with the frame that
+/// called the runtime for it.
 fn outside_of_task(own: &Own<'_>, segments: &[Range<usize>], regions: Vec<u64>) -> Option<usize> {
     let mut regions = &regions[..];
     for (index, segment) in segments.iter().enumerate().skip(1) {

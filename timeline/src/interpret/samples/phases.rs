@@ -1,15 +1,16 @@
-//! The phases that a sample was taken in, as frames outside of its stack, for sinks that [want](crate::model::Wants::PHASE_FRAMES) them.
+//! The phases in which a sample was taken, as outermost frames of its stack, for sinks that
+//! [want](crate::model::Wants::PHASE_FRAMES) them.
 //!
 //! ```text
-//! thread 0    step ( assemble ( parallel (              its own phases, from the outermost
-//! thread 1                       member ( ...           those around the region that its team executes, then its own
+//! thread 0    step ( assemble ( parallel (              its own phases, outermost first
+//! thread 1                       member ( ...           the phases around its team's region, then its own
 //! ```
 
 use super::*;
 use crate::model::RegionId;
 
 impl Interpreter<'_, '_> {
-    /// A phase begins, whose region this is.
+    /// A phase starts, as this region.
     pub(in crate::interpret) fn note_phase(&mut self, region: RegionId, name: &str) {
         if self.stage.wants_phase_frames() && !self.samples.phases.contains_key(&region.0) {
             let frame = self.stage.marker(name, FunctionKind::Phase);
@@ -17,7 +18,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The phases that a thread is in, from the outermost.
+    /// The phases in which a thread is, outermost first.
     pub(super) fn phases_of(&self, thread: usize) -> Vec<StackFrame> {
         let mut phases = Vec::new();
         if !self.samples.phases.is_empty() {
@@ -26,7 +27,7 @@ impl Interpreter<'_, '_> {
         phases
     }
 
-    /// Those of the `depth` outermost regions of a thread.
+    /// The phases among the `depth` outermost regions of a thread.
     fn add_phases(&self, thread: usize, depth: usize, nesting: usize, phases: &mut Vec<StackFrame>) {
         let open = &self.threads[thread].stack()[..depth];
         let mut teams = open.iter().filter_map(Frame::team_of_member);

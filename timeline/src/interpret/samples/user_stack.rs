@@ -1,4 +1,4 @@
-//! A thread's own stack without what is the runtime's.
+//! Cuts the runtime's frames out of a thread's own stack.
 //!
 //! ```text
 //! innermost                                                             outermost
@@ -6,8 +6,8 @@
 //!   0          .                 1                   .           2        segments
 //! ```
 //!
-//! The runtime's frames are known by their modules. The leaf may be the program's, or a function of the C library that the
-//! runtime calls: `ompt_frame_t` decides that.
+//! The runtime's frames are recognised by their modules. The leaf may belong to the program, or be a C library function
+//! that the runtime calls: `ompt_frame_t` tells which.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use omptrace_trace_format::event::Sample;
 
 use super::code::{BelongsTo, Code};
 
-/// The parts of a stack that the runtime's frames leave, from the innermost; the first may be empty, and so may the last.
+/// The parts of a stack between the runtime's frames, innermost first. The first and the last part may be empty.
 pub(super) fn segments(codes: &[Code]) -> Vec<Range<usize>> {
     let is_runtime = |index: &usize| codes[*index].belongs_to == BelongsTo::Runtime;
     let mut segments = Vec::new();
@@ -30,19 +30,19 @@ pub(super) fn segments(codes: &[Code]) -> Vec<Range<usize>> {
     segments
 }
 
-/// Whether the thread executes code of the program, so that the frames of the first segment are the program's.
+/// Whether the thread executes code of the program, so that the frames of the first segment belong to the program.
 pub(super) fn is_in_program(sample: &Sample<'_>, has_runtime_frames: bool, is_worker: bool) -> bool {
     if !is_worker && !has_runtime_frames {
         return true;
     }
-    // The runtime was entered, and has not called the program again.
+    // The runtime was entered, and has not called the program since.
     let is_entered = sample.enter_frame >= 0;
     let is_left = sample.exit_frame >= 0;
     let is_initial = sample.task_flags.contains(ompt::ompt_task_initial) && !is_worker;
     sample.task_flags.0 != 0 && !is_entered && (is_left || is_initial)
 }
 
-/// The segment without the outermost frames that only start the program or a thread.
+/// The segment without its outermost frames, which only start the program or a thread.
 pub(super) fn without_start(codes: &[Code], segment: Range<usize>) -> Range<usize> {
     let is_start = |index: &usize| codes[*index].belongs_to == BelongsTo::Libc;
     let starts = segment.clone().rev().take_while(is_start).count();
@@ -68,7 +68,7 @@ mod tests {
         kinds.chars().map(code).collect()
     }
 
-    /// Checks the segments, of which `expected` has one behind the other.
+    /// Checks the segments against `expected`, which lists them in order.
     fn check(kinds: &str, expected: &str) {
         let segments = segments(&codes(kinds)).into_iter();
         let segments: Vec<&str> = segments.map(|range| &kinds[range]).collect();

@@ -11,48 +11,49 @@ use crate::names::construct::Construct;
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) construct: Construct,
-    /// The thing that its end names: the id of a task or region, an address, or 0.
+    /// What the end of the region names: the id of a task or region, an address, or 0.
     pub(crate) key: u64,
     pub(crate) region: RegionId,
-    /// Its meaning between threads.
+    /// What the region means for other threads.
     pub(super) meaning: Meaning,
-    /// When it began, or went on after it was cut.
+    /// The start of the current slice.
     pub(super) begin: Ns,
-    /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
+    /// Ends after this time are late: the end of the member's parallel region, or of the member itself.
     pub(super) limit: Ns,
-    /// It is the implicit task of a parallel region whose begin is known.
+    /// The region is the implicit task of a parallel region whose start is known.
     pub(super) is_member: bool,
-    /// Its end was reported; it is shown until its parallel region ends.
+    /// The end was reported, but the region is shown until its parallel region ends.
     pub(super) ended: bool,
-    /// It is no slice now, for a task runs on top.
+    /// The region is currently not a slice, because a task runs on top of it.
     pub(super) paused: bool,
-    /// Counts the slices that this region was cut into.
+    /// The number of the current slice, counted from 1.
     pub(super) part: u32,
-    /// The place of the innermost implicit task that this region lies in, or is.
+    /// The index of the innermost implicit task around the region; if it is one itself, its own index.
     pub(super) implicit_task: Option<u32>,
-    /// The barriers of its team that the thread has entered, if it is an implicit task.
+    /// For an implicit task: number of its team's barriers that the thread has entered.
     pub(super) barriers: u32,
-    /// The chunks of a loop that this thread got.
+    /// For a loop: number of chunks that the thread has received.
     pub(crate) chunks: u64,
-    /// Their iterations.
+    /// The iterations of these chunks.
     pub(crate) iterations: u64,
-    /// The number of the event that began it.
+    /// The number of the event that started the region.
     pub(super) opened: u64,
-    /// The number of another event that matters to it, or 0. Of a loop, that is its newest chunk; of a wait, the event after which it
-    /// went on last. Of a wait for a mutex, it is the acquisition by the thread that had that when the wait began.
+    /// The number of another event that matters for the region, or 0. For a loop: its newest chunk. For a wait: the
+    /// event after which it last continued. For a wait for a mutex: the acquisition by the thread that held the mutex
+    /// when the wait started.
     pub(crate) further: u64,
 }
 
-/// The meaning of a region between threads.
+/// What a region means for other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// No other thread has to do with it.
+    /// The region does not concern other threads.
     Alone,
     /// The thread forms a team.
     Team { team: TeamId, requested: u32 },
     /// The implicit task of a member.
     Member { team: TeamId, index: u32, size: u32 },
-    /// An explicit task, which the thread switches to.
+    /// An explicit task to which the thread switches.
     Task { task: TaskId, has_id: bool },
     /// A loop, whose iterations the team shares.
     Loop { schedule: ompt::ompt_work_t },
@@ -82,23 +83,23 @@ impl Frame {
         }
     }
 
-    /// Returns it with the number of another event that matters to it.
+    /// The same with the number of another event that matters for the region.
     pub(crate) fn after(self, further: u64) -> Frame {
         Frame { further, ..self }
     }
 
-    /// Returns it with a meaning between threads.
+    /// The same with a meaning for other threads.
     #[inline(always)]
     pub(crate) fn with(self, meaning: Meaning) -> Frame {
         Frame { meaning, ..self }
     }
 
-    /// Its end is none of the task's: that comes when the task's event is fulfilled.
+    /// The end of the region is not the end of the task, which ends when its event is fulfilled.
     pub(super) fn detach(&mut self) {
         self.meaning = Meaning::Alone;
     }
 
-    /// Which slice of the region is entered next.
+    /// The kind of the region's next slice.
     pub(super) fn next_part(&self) -> Part {
         match self.part {
             1 => Part::First,
@@ -106,7 +107,7 @@ impl Frame {
         }
     }
 
-    /// The event between threads when the region has ended for good.
+    /// The thread event for the final end of the region.
     pub(crate) fn end_of_event(&self) -> Option<ThreadEvent> {
         match self.meaning {
             Meaning::Team { team, .. } => Some(ThreadEvent::Join { team }),
@@ -116,7 +117,7 @@ impl Frame {
         }
     }
 
-    /// The event between threads when the thread enters the region.
+    /// The thread event for entering the region.
     #[inline(always)]
     pub(super) fn event(&self) -> Option<ThreadEvent> {
         match self.meaning {
@@ -130,7 +131,7 @@ impl Frame {
         }
     }
 
-    /// The thing that the thread waits for in it.
+    /// What the thread waits for in the region.
     #[inline(always)]
     pub(super) fn awaited(&self) -> Option<Awaited> {
         match self.meaning {
@@ -139,17 +140,18 @@ impl Frame {
         }
     }
 
-    /// When it began, or went on after it was cut.
+    /// The start of the current slice.
     pub(crate) fn begin(&self) -> Ns {
         self.begin
     }
 
-    /// The implicit task of a parallel region whose begin is known.
+    /// The implicit task of a parallel region whose start is known.
     pub(crate) fn member(construct: Construct, task: u64, region: RegionId) -> Frame {
         Frame { is_member: true, ..Frame::new(construct, task, region) }
     }
 
-    /// Why the region has no end, when something else shows that it has ended; `None` where it is the sign of it.
+    /// The reason why the region lacks an end, if something else shows that it has ended; `None` if that is the
+    /// expected sign.
     pub(super) fn cause_of_missing_end(&self) -> Option<Cause> {
         match self.construct {
             _ if self.ended => None,
@@ -167,32 +169,32 @@ impl Frame {
         }
     }
 
-    /// Whether the thread waits in this region, but for the tasks that it runs meanwhile.
+    /// Whether the thread waits in this region, apart from the tasks that it runs in the meantime.
     pub(super) fn is_wait_for_tasks(&self) -> bool {
         matches!(self.construct, Construct::SyncRegionWait(_) | Construct::Idle)
     }
 
-    /// Whether its end was reported already.
+    /// Whether the region's end was already reported.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether the region goes on when the one around it ends.
+    /// Whether the region continues when the one around it ends.
     pub(super) fn outlives_others(&self) -> bool {
         self.construct.is_phase() || self.construct == Construct::Idle
     }
 
-    /// Whether the region is a task: what runs inside it belongs to that task.
+    /// Whether the region is a task, to which everything inside the region belongs.
     pub(crate) fn is_task(&self) -> bool {
         self.is_explicit_task() || self.is_implicit_task()
     }
 
-    /// Whether the region is a member's task; the initial tasks of a league are its members' tasks.
+    /// Whether the region is a member's task. The initial tasks of a league are its members' tasks.
     pub(super) fn is_implicit_task(&self) -> bool {
         matches!(self.construct, Construct::ImplicitTask | Construct::InitialTask)
     }
 
-    /// Whether the region is a task that can be suspended and go on elsewhere.
+    /// Whether the region is a task that can be suspended and resumed on another thread.
     pub(crate) fn is_explicit_task(&self) -> bool {
         matches!(
             self.construct,

@@ -1,16 +1,17 @@
 //! The regions that are open on one thread, strictly nested.
 //!
-//! Events of a real runtime do not nest. Ends come late or never. A task goes on while the one above it is suspended. A phase
-//! ends inside another region than it began in. [`Thread`] makes them nest:
+//! Events of real runtimes do not nest: ends are reported late or never, a task continues while the one above it is
+//! suspended, and a phase may end inside another region than it started in. [`Thread`] makes the regions nest:
 //!
-//! * an end closes its region and, before it, what is still open above: those ends are missing;
-//! * a region that outlives the one around it (a [phase](Construct::Phase)) is cut: it ends with it and goes on after it;
-//! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
-//! * waiting pauses while a task runs on top of it, and goes on after it ([`Thread::settle`]);
-//! * a member's implicit task lasts until its parallel region ends, or the thread does something else;
-//! * idling until then, and running tasks of the region, is nothing else;
-//! * what the tracer did may come between the ends of a region that is over ([`Thread::make_way`]);
-//! * times never go back.
+//! * an end closes its region, after closing the regions that are still open above it, whose ends are missing;
+//! * a region that outlives the one around it (a [phase](Construct::Phase)) is cut: it ends with that region and
+//!   continues after it;
+//! * a task that leaves the thread is [cut out](Thread::cut) and its regions are kept elsewhere;
+//! * a wait pauses while a task runs on top of it, and continues after the task ([`Thread::settle`]);
+//! * a member's implicit task lasts until its parallel region ends, or until the thread does something else;
+//! * idling, and running tasks of the region, do not count as something else;
+//! * the tracer's own activities may come between the late ends of a region ([`Thread::make_way`]);
+//! * times never decrease.
 
 mod frame;
 mod progress;
@@ -27,30 +28,30 @@ use crate::names::construct::Construct;
 pub(crate) use frame::{Frame, Meaning};
 pub(crate) use progress::{FrameState, Progress};
 
-/// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
-/// viewers have room for less [show less](crate::format::Format).
+/// Limits the time for a trace that contains only starts: each end is searched among all open regions. Deeper regions
+/// are left out; formats for viewers with less room show less.
 const MAX_DEPTH: usize = 1 << 16;
 
-/// A thread and its open regions, the outermost first.
+/// A thread and its open regions, outermost first.
 pub(crate) struct Thread {
     pub(crate) location: LocationId,
     pub(crate) stream: u32,
-    /// It is a [hidden helper](crate::threads::helpers).
+    /// The thread is a [hidden helper](crate::threads::helpers).
     pub(crate) is_helper: bool,
     stack: Vec<Frame>,
-    /// The time of the newest thing on this thread.
+    /// The time of the thread's latest item.
     last: Ns,
-    /// The time of the newest instant.
+    /// The time of the latest instant.
     last_instant: Option<Ns>,
-    /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
+    /// Number of regions deeper than [`MAX_DEPTH`], which are not on the stack.
     hidden: usize,
-    /// The task at the bottom, which was not announced, where an event names it: an initial task of TR2.
+    /// The unannounced task below all open tasks, if an event names it: an initial task of TR2.
     pub(crate) unannounced_base: Option<u64>,
-    /// Construct and key of regions that made way: their ends are still to come, late.
+    /// Construct and key of regions that made way: their late ends are still to come.
     awaited: Vec<(Construct, u64)>,
-    /// The tasks of taskwaits that this thread is in, which have no id of the tracer: the innermost last.
+    /// The tasks of the taskwaits in which this thread is, whose ids the tracer did not set; innermost last.
     pub(crate) taskwaits: Vec<u64>,
-    /// The [label](crate::names::Names::label) of regions that begin.
+    /// The [label](crate::names::Names::label) of regions that start.
     pub(crate) label: u32,
 }
 
@@ -81,25 +82,25 @@ impl Thread {
         self.stack.last_mut()
     }
 
-    /// The open regions, from the innermost.
+    /// The open regions, innermost first.
     pub(crate) fn regions(&self) -> impl Iterator<Item = RegionId> {
         self.stack.iter().rev().map(|frame| frame.region)
     }
 
-    /// The point of `time` on this thread, never before what was there already.
+    /// The point of `time` on this thread, but not before the latest item.
     pub(crate) fn point(&mut self, time: Ns) -> Point {
         self.last = self.last.max(time);
         Point { location: self.location, time: self.last }
     }
 
-    /// The point of something without duration.
+    /// The point of an item without duration.
     pub(crate) fn instant(&mut self, time: Ns) -> Point {
         let at = self.point(time);
         self.last_instant = Some(at.time);
         at
     }
 
-    /// The thing that an arrow from the end of a region is bound to, which ends at `time`.
+    /// The anchor of an arrow from the end of a region that ends at `time`.
     pub(crate) fn anchor_of_end(
         &self,
         stage: &Stage<'_>,
@@ -111,23 +112,23 @@ impl Thread {
         if is_innermost && is_clear { Anchor::End } else { Anchor::Moment }
     }
 
-    /// The point of `time` on this thread, which has been.
+    /// The point of an earlier `time` on this thread.
     pub(crate) fn at(&self, time: Ns) -> Point {
         let location = self.location;
         Point { location, time }
     }
 
-    /// Like [`Thread::point`], where earlier things may follow.
+    /// Like [`Thread::point`], but earlier items may still follow.
     pub(crate) fn point_ahead(&self, time: Ns) -> Point {
         Point { location: self.location, time: self.last.max(time) }
     }
 
-    /// The time of the newest thing on this thread.
+    /// The time of the latest item on this thread.
     pub(crate) fn last(&self) -> Ns {
         self.last
     }
 
-    /// A region begins.
+    /// A region starts.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
@@ -154,7 +155,7 @@ impl Thread {
                 stage.leave(at, &[]);
             }
         }
-        // A team is joined once; a task is switched to each time that it goes on.
+        // A team is joined once, but a task is switched to whenever it resumes.
         if let Some(event) = frame.event()
             && (frame.part == 1 || frame.is_explicit_task())
         {
@@ -182,8 +183,8 @@ impl Thread {
         self.push(frame);
     }
 
-    /// The meaning of a barrier that the thread enters. It has the number that follows those which the thread has entered in
-    /// its team; the wait in it has the same.
+    /// The meaning of a barrier that the thread enters: the next barrier number of its team. The wait in the barrier
+    /// gets the same number.
     #[inline]
     fn barrier(&mut self, construct: Construct, kind: ompt::ompt_sync_region_t) -> Meaning {
         let Some(top) = self.stack.last() else {
@@ -210,12 +211,12 @@ impl Thread {
         stage.repairs.add(Cause::TooDeep, self.stream, time);
     }
 
-    /// Whether what begins now is hidden.
+    /// Whether a region that starts now is hidden.
     pub(crate) fn is_full(&self) -> bool {
         self.stack.len() >= MAX_DEPTH
     }
 
-    /// The end of a task that is on no stack comes. False where it is not hidden, either.
+    /// The end of a task that is not on the stack. False if no region is hidden.
     pub(crate) fn end_hidden(&mut self) -> bool {
         let is_hidden = self.hidden > 0;
         self.hidden -= usize::from(is_hidden);
@@ -232,7 +233,8 @@ impl Thread {
         self.stack.push(frame);
     }
 
-    /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on. Gives [`Thread::wait`].
+    /// Nothing runs on top of the innermost region any more, so if it is a wait, it continues. Returns
+    /// [`Thread::wait`].
     #[inline(always)]
     pub(crate) fn settle(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
         if self.stack.last()?.paused {
@@ -248,7 +250,7 @@ impl Thread {
         if let Some(top) = self.stack.last_mut() {
             top.paused = false;
             top.further = stage.event;
-            // A wait belongs to the region around it, which shows how long it took in all; idling does not.
+            // A wait belongs to the region around it, which shows the total duration; idling has no such region.
             let part = argument("part", Value::Uint(u64::from(top.part) + 1));
             let arguments = match top.construct {
                 Construct::Idle => &[part][..],
@@ -262,7 +264,7 @@ impl Thread {
         self.wait()
     }
 
-    /// A region that was cut goes on.
+    /// A region that was cut continues.
     #[inline(never)]
     fn reopen(&mut self, stage: &mut Stage<'_>, time: Ns, mut frame: Frame) {
         if frame.is_wait_for_tasks() {
@@ -276,7 +278,7 @@ impl Thread {
         self.open(stage, time, frame, arguments);
     }
 
-    /// The newest open region of `construct` with `key` ends. False where there is none.
+    /// Ends the newest open region of `construct` with `key`. False if there is none.
     #[inline(always)]
     pub(crate) fn close(
         &mut self,
@@ -296,8 +298,9 @@ impl Thread {
         }
     }
 
-    /// Like [`Thread::close`], where others are open above it, or it is hidden. What has no key may lie in a hidden task, and
-    /// counts as that. The end of a region with a key shows that all above it have ended.
+    /// Like [`Thread::close`], if other regions are open above this one, or if it is hidden. A region without a key may
+    /// be in a hidden task, so it counts as hidden. The end of a region with a key shows that all regions above it have
+    /// ended.
     #[inline(never)]
     fn close_beneath(
         &mut self,
@@ -327,8 +330,8 @@ impl Thread {
         true
     }
 
-    /// Ends what is open from `depth` on: their own ends are missing. Gives back what [outlives](Frame::outlives_others) it.
-    /// `cause` says why an end is missing.
+    /// Ends the regions from `depth` on, whose own ends are missing. Returns those that
+    /// [outlive](Frame::outlives_others) the others. `cause`: the reason why an end is missing.
     fn close_above(
         &mut self,
         stage: &mut Stage<'_>,
@@ -363,7 +366,7 @@ impl Thread {
         frame
     }
 
-    /// The end of the innermost part of this task on the stack does not complete it.
+    /// The next end of this task on the stack does not complete it.
     pub(crate) fn detach(&mut self, task: u64) {
         let is_it = |frame: &&mut Frame| frame.is_explicit_task() && frame.key == task;
         if let Some(frame) = self.stack.iter_mut().rev().find(is_it) {
@@ -371,7 +374,7 @@ impl Thread {
         }
     }
 
-    /// A region that means something between threads has ended.
+    /// Emits the thread event for a region that has ended, if it has one.
     #[inline(always)]
     fn ends(&mut self, stage: &mut Stage<'_>, time: Ns, frame: &Frame) {
         if let Meaning::Wait(awaited) = frame.meaning {
@@ -383,7 +386,7 @@ impl Thread {
         }
     }
 
-    /// Ends what is open from `depth` on, for events show that it has ended. Phases go on.
+    /// Ends the regions from `depth` on, because events show that they have ended. Phases continue.
     #[inline(never)]
     pub(crate) fn close_unended(&mut self, stage: &mut Stage<'_>, time: Ns, depth: usize) {
         for phase in self.close_above(stage, time, depth, Frame::cause_of_missing_end) {
@@ -391,7 +394,7 @@ impl Thread {
         }
     }
 
-    /// Ends everything: the thread or the trace is at its end.
+    /// Ends all regions at the end of the thread or trace.
     pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
         self.await_no_more(stage, time);
         self.close_overdue(stage, time);
@@ -403,8 +406,8 @@ impl Thread {
         }
     }
 
-    /// Takes the regions `from..to` out, so that those above go on without them. `arguments` are those of the end of
-    /// the outermost that is taken.
+    /// Removes the regions `from..to`; those above continue without them. `arguments`: the arguments of the end of the
+    /// outermost removed region.
     pub(crate) fn cut(
         &mut self,
         stage: &mut Stage<'_>,
@@ -427,21 +430,21 @@ impl Thread {
         taken
     }
 
-    /// Regions that were cut out elsewhere go on here.
+    /// Regions that were cut out elsewhere continue here.
     pub(crate) fn resume(&mut self, stage: &mut Stage<'_>, time: Ns, frames: Vec<Frame>) {
         for frame in frames {
             self.reopen(stage, time, frame);
         }
     }
 
-    /// Where the regions of the task at `index` end and those of the next task above begin.
+    /// The index after the regions of the task at `index`, at which the next task above starts.
     pub(crate) fn task_end(&self, index: usize) -> usize {
         let above = self.stack[index + 1..].iter().position(Frame::is_task);
         above.map_or(self.stack.len(), |distance| index + 1 + distance)
     }
 
-    /// The implicit task `task` reports its end at `time`. If its parallel region goes on, what is open above ends and
-    /// the task goes on till that does; else false.
+    /// The implicit task `task` reports its end at `time`. If its parallel region continues, ends the regions above,
+    /// and the task continues until its region ends; otherwise returns false.
     pub(crate) fn end_before_region(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) -> bool {
         let Some(index) = self.implicit_task(task) else {
             return false;
@@ -458,8 +461,8 @@ impl Thread {
         true
     }
 
-    /// The implicit task `task`, which has reported its end, goes on until the tasks of its region are complete. False where
-    /// it has not reported it.
+    /// The implicit task `task`, which has reported its end, continues until the tasks of its region are complete.
+    /// False if it has not reported its end.
     pub(crate) fn end_with_tasks(&mut self, task: u64) -> bool {
         let Some(index) = self.implicit_task(task) else {
             return false;
@@ -471,7 +474,8 @@ impl Thread {
         frame.ended
     }
 
-    /// The parallel region whose implicit task is `task` has ended at `time`, and so has the task; later ends are late.
+    /// The parallel region whose implicit task is `task` has ended at `time`, and the task with it. Later ends are
+    /// late.
     pub(crate) fn region_ended(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) {
         let Some(index) = self.implicit_task(task) else {
             return;
@@ -481,14 +485,15 @@ impl Thread {
             frame.limit = Ns::MAX;
             let construct = frame.construct;
             self.close(stage, time, construct, task, &[]);
-            // Who idled in it goes on.
+            // A thread that idled in it continues to do so.
             self.settle(stage, time);
         } else {
             frame.limit = time;
         }
     }
 
-    /// Whether it is in no parallel region but such as have ended, which it reports late. It may be in its initial task.
+    /// Whether all parallel regions of the thread have ended, so that it only reports ends late. It may be in its
+    /// initial task.
     pub(crate) fn is_between_regions(&self) -> bool {
         match self.stack.first() {
             None => true,
@@ -497,7 +502,7 @@ impl Thread {
         }
     }
 
-    /// When the implicit task `task` reported its end; `None` where it did not.
+    /// When the implicit task `task` reported its end; `None` if it has not.
     pub(crate) fn reported_end(&self, task: u64) -> Option<Ns> {
         let frame = &self.stack[self.implicit_task(task)?];
         frame.ended.then_some(frame.limit)
@@ -508,20 +513,20 @@ impl Thread {
         self.stack.iter().any(Frame::is_task)
     }
 
-    /// The place of an open implicit task.
+    /// The index of an open implicit task.
     fn implicit_task(&self, task: u64) -> Option<usize> {
         let is_it = |frame: &Frame| frame.is_implicit_task() && frame.key == task;
         self.stack.iter().rposition(is_it)
     }
 
-    /// The innermost implicit task that is open.
+    /// The innermost open implicit task.
     #[inline]
     pub(crate) fn innermost_implicit_task(&self) -> Option<u64> {
         let index = self.stack.last()?.implicit_task?;
         Some(self.stack[index as usize].key)
     }
 
-    /// The place of the innermost implicit task, if it is a member's of the parallel region `region`.
+    /// The index of the innermost implicit task, if it is a member's of the parallel region `region`.
     pub(crate) fn innermost_member_of(&self, region: Id) -> Option<usize> {
         let index = self.stack.last()?.implicit_task? as usize;
         match self.stack[index].meaning {
@@ -530,7 +535,7 @@ impl Thread {
         }
     }
 
-    /// Whether the thread is in a parallel region that goes on.
+    /// Whether the thread is in a parallel region that has not ended.
     #[inline]
     pub(crate) fn is_in_parallel_region(&self) -> bool {
         let mut inside = self.stack.last();
@@ -544,7 +549,7 @@ impl Thread {
         false
     }
 
-    /// The wait that the thread is in. Testing a lock is none: it does not wait.
+    /// The wait in which the thread is. Testing a lock is not a wait.
     #[inline(always)]
     pub(crate) fn wait(&self) -> Option<Construct> {
         let top = self.stack.last()?;
@@ -555,21 +560,21 @@ impl Thread {
         }
     }
 
-    /// Whether the parallel region of the innermost implicit task goes on.
+    /// Whether the parallel region of the innermost implicit task continues.
     #[inline(always)]
     fn goes_on(&self) -> bool {
         let is_on = |(index, limit)| limit == Ns::MAX || self.is_left_early(index);
         self.limit().is_none_or(is_on)
     }
 
-    /// The innermost implicit task's place and limit.
+    /// The index and the limit of the innermost implicit task.
     #[inline(always)]
     fn limit(&self) -> Option<(usize, Ns)> {
         let index = self.stack.last()?.implicit_task? as usize;
         Some((index, self.stack[index].limit))
     }
 
-    /// When something that ends at `time` really ended.
+    /// The actual end of a region whose end is reported at `time`.
     #[inline(always)]
     fn end_time(&mut self, stage: &mut Stage<'_>, time: Ns) -> Ns {
         match self.limit() {
@@ -581,15 +586,16 @@ impl Thread {
         }
     }
 
-    /// Whether the implicit task at `index` has reported its end, and the thread does something above it that still belongs to
-    /// its parallel region.
+    /// Whether the implicit task at `index` has reported its end, but the thread is in a region above it that still
+    /// belongs to the parallel region.
     #[inline(never)]
     fn is_left_early(&self, index: usize) -> bool {
         self.stack[index].ended && index + 1 < self.stack.len()
     }
 
-    /// Whether the thread, whose implicit task has reported its end, begins what it may do until its parallel region ends. It
-    /// may idle, or run tasks of the region. Runtimes of TR2 report that end before the region's last tasks have run.
+    /// Whether the thread, whose implicit task has reported its end, starts something that it may do until its parallel
+    /// region ends: it may idle, or run tasks of the region. TR2 runtimes report that end before the region's last
+    /// tasks have run.
     #[inline(always)]
     fn waits_for_region_end(&self, begins: &Frame) -> bool {
         let Some((index, limit)) = self.limit() else {
@@ -599,8 +605,8 @@ impl Thread {
         limit < Ns::MAX && self.stack[index].ended && (may_begin() || index + 1 < self.stack.len())
     }
 
-    /// Ends implicit tasks whose region is over, or that have reported their end: something new begins, so nothing else will
-    /// end them.
+    /// Ends implicit tasks whose region is over, or that have reported their end: a new region starts, so nothing else
+    /// will end them.
     #[inline(always)]
     pub(crate) fn close_overdue(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some((index, limit)) = self.limit()
@@ -610,8 +616,8 @@ impl Thread {
         }
     }
 
-    /// Something of the tracer's own comes at `time`, which is no sign of anything. What is over by then ends when it was, and
-    /// its ends may still come.
+    /// An activity of the tracer at `time`, which says nothing about the program. Ends the regions that were over by
+    /// then at their actual end; their reported ends may still follow.
     pub(crate) fn make_way(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some((index, limit)) = self.limit()
             && limit < time
@@ -626,7 +632,7 @@ impl Thread {
         }
     }
 
-    /// The end of a region that made way comes. False where there is none.
+    /// The late end of a region that made way. False if there is none.
     fn end_awaited(&mut self, stage: &mut Stage<'_>, time: Ns, construct: Construct, key: u64) -> bool {
         let is_it = |awaited: &(Construct, u64)| *awaited == (construct, key);
         let Some(index) = self.awaited.iter().rposition(is_it) else {
@@ -637,7 +643,7 @@ impl Thread {
         true
     }
 
-    /// The thread does something else by now: ends that are still awaited are missing.
+    /// The thread does something else by now, so ends that have not been reported are missing.
     #[inline]
     pub(crate) fn await_no_more(&mut self, stage: &mut Stage<'_>, time: Ns) {
         for _ in self.awaited.drain(..) {
@@ -646,7 +652,7 @@ impl Thread {
     }
 }
 
-/// Recognizes barriers: regions in which the members of a team wait for each other.
+/// Whether the members of a team wait for each other in this kind of region.
 fn is_barrier(kind: ompt::ompt_sync_region_t) -> bool {
     matches!(
         kind,

@@ -1,4 +1,4 @@
-//! How far the regions of a thread have come, for checkpoints: what the events that began them do not say.
+//! The progress of a thread's regions, for checkpoints: what does not follow from the events that started the regions.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,17 @@ use crate::model::{Awaited, Ns, RegionId, TeamId};
 use crate::names::construct::Construct;
 use crate::threads::open_regions::{Frame, Meaning, Thread};
 
-/// How far a region has come since it began.
+/// The progress of a region since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// The barriers of its team that the implicit task has left.
+    /// For an implicit task: number of its team's barriers that it has left.
     pub(crate) barriers: u32,
-    /// The chunks of a loop before the newest, and their iterations.
+    /// For a loop: the chunks before the newest one, and their iterations.
     pub(crate) chunks: u64,
     pub(crate) iterations: u64,
 }
 
-/// All that matters of an open region, but for the numbers that are the reader's own.
+/// The state of an open region, except for numbers that only the reader assigns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameState {
     construct: Construct,
@@ -33,24 +33,24 @@ pub(crate) struct FrameState {
 }
 
 impl Frame {
-    /// The number of the event that began it.
+    /// The number of the event that started the region.
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// The team, if it is the implicit task of a member.
+    /// The team, if the region is the implicit task of a member.
     pub(crate) fn team(&self) -> Option<TeamId> {
         self.team_of_member().map(|(team, _)| team)
     }
 
-    /// Whether the thread waits in it but for tasks, and went on to wait after one.
+    /// Whether the region is a wait that has continued after a task.
     pub(crate) fn has_resumed(&self) -> bool {
         self.is_wait_for_tasks() && self.further > 0
     }
 
     fn state(&self) -> FrameState {
         let meaning = match self.meaning {
-            // Orders of acquisition count from where reading began.
+            // Acquisitions are numbered from the start of reading.
             Meaning::Wait(Awaited::Mutex { lock, held }) => {
                 Meaning::Wait(Awaited::Mutex { lock, held: held.and(std::num::NonZeroU32::new(1)) })
             }
@@ -72,7 +72,8 @@ impl Frame {
 }
 
 impl Thread {
-    /// The state of each open region; `None` where something else is to come, or one has been cut: then its begin is not what shows.
+    /// The state of each open region; `None` if late ends are still to come, or if a region was cut, so that its start
+    /// is not that of its slice.
     pub(crate) fn states(&self) -> Option<Vec<FrameState>> {
         let is_plain = self.hidden == 0
             && self.awaited.is_empty()
@@ -81,8 +82,8 @@ impl Thread {
         is_plain.then(|| self.stack.iter().map(Frame::state).collect())
     }
 
-    /// How far the region at `index` of the stack has come, if its begin does not say it all. `iterations` are those of the newest
-    /// chunk of a loop.
+    /// The progress of the region at `index` of the stack, unless its start says it all. `iterations`: the iterations
+    /// of a loop's newest chunk.
     pub(crate) fn progress(&self, index: usize, iterations: u64) -> Option<Progress> {
         let frame = &self.stack[index];
         let progress = Progress {
@@ -93,7 +94,7 @@ impl Thread {
         (progress != Progress::default()).then_some(progress)
     }
 
-    /// The barriers of its team that the implicit task at `index` has left: those that it is in are open.
+    /// Number of its team's barriers that the implicit task at `index` has left, without those that are still open.
     pub(crate) fn barriers_before(&self, index: usize) -> u32 {
         let frame = &self.stack[index];
         let own = frame.team();
@@ -105,13 +106,13 @@ impl Thread {
         first.map_or(frame.barriers, |first| first.saturating_sub(1))
     }
 
-    /// The barriers of its team that the implicit task `task` has left; 0 where it is not open.
+    /// Number of its team's barriers that the implicit task `task` has left; 0 if it is not open.
     pub(crate) fn barriers_left(&self, task: u64) -> u32 {
         let index = self.implicit_task(task);
         index.map_or(0, |index| self.barriers_before(index))
     }
 
-    /// The innermost region has come that far.
+    /// Sets the progress of the innermost region.
     pub(crate) fn set_progress(&mut self, progress: Progress) {
         let Some(top) = self.stack.last_mut() else {
             return;
@@ -121,7 +122,7 @@ impl Thread {
         top.iterations = progress.iterations;
     }
 
-    /// The innermost region is a wait that was interrupted by a task, and goes on now.
+    /// The innermost region is a wait that a task interrupted, and that continues now.
     pub(crate) fn interrupt(&mut self, stage: &mut Stage<'_>, time: Ns) {
         let depth = self.stack.len();
         let at = self.point(time);

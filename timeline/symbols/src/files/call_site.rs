@@ -1,10 +1,10 @@
-//! Which function the call before a return address calls, and whether a memory fence comes before an address.
+//! Determines which function the call before a return address calls, and whether a memory fence precedes an address.
 //!
-//! A runtime reports the return address that it finds on its caller's stack. The program's last call of a function
-//! may be a jump (a tail call). Then that is the return address of the function: the code before it calls that
-//! function, and not the runtime. The construct is then somewhere in what is called there.
+//! A runtime reports the return address that it finds on its caller's stack. If the program's last call in a function
+//! was compiled to a jump (a tail call), this is the return address of that function: the code before it calls that
+//! function instead of the runtime, and the construct is somewhere in the called function.
 //!
-//! GCC puts a fence in the place of a flush. A signal that comes during a fence is delivered behind it.
+//! GCC generates a fence for a flush. A signal that arrives during a fence is delivered after it.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use object::{
 use crate::files::elf::TextSymbol;
 use crate::names::runtime;
 
-/// The code of a module, and the names of the functions that it imports.
+/// The code of a module, and the names of its imported functions.
 #[derive(Default)]
 pub(crate) struct Calls<'d> {
-    /// Addresses and bytes.
+    /// Sections of code: address and bytes.
     sections: Vec<(u64, &'d [u8])>,
-    /// By the address of what the loader fills in.
+    /// Imported functions, by the address of the pointer that the loader fills in.
     imports: HashMap<u64, &'d str>,
 }
 
@@ -29,10 +29,11 @@ const CALL_BY_TABLE: [u8; 2] = [0xff, 0x15];
 const JUMP_BY_TABLE: [u8; 2] = [0xff, 0x25];
 /// `call rel`.
 const CALL: u8 = 0xe8;
-/// Instructions that may come before the jump of a linkage table's entry: `endbr64`, `bnd`.
+/// Instructions that may precede the jump in an entry of the linkage table: `endbr64`, `bnd`.
 const BEFORE_JUMP: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf2]];
 
-/// Memory fences: `mfence`; `lock orl $0,(%rsp)`, `lock orq $0,(%rsp)`, and both with an offset of one byte, 0 here.
+/// Memory fences: `mfence`, `lock orl $0,(%rsp)`, `lock orq $0,(%rsp)`, and the latter two with a one-byte offset (0
+/// here).
 const FENCES: [&[u8]; 5] = [
     &[0x0f, 0xae, 0xf0],
     &[0xf0, 0x83, 0x0c, 0x24, 0x00],
@@ -42,7 +43,7 @@ const FENCES: [&[u8]; 5] = [
 ];
 
 impl<'d> Calls<'d> {
-    /// The calls of `file`; none where the instructions of its processor are not read here.
+    /// The calls of `file`; empty if its CPU's instructions are not supported.
     pub(crate) fn of(file: &object::File<'d>) -> Calls<'d> {
         if file.architecture() != Architecture::X86_64 {
             return Calls::default();
@@ -61,7 +62,7 @@ impl<'d> Calls<'d> {
         Calls { sections: sections.collect(), imports: relocations.filter_map(import).collect() }
     }
 
-    /// Whether the call that returns to `return_address` is known to call a function of the program's.
+    /// Whether the call that returns to `return_address` certainly calls a function of the program.
     pub(crate) fn calls_program(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
         let is_runtimes = |name: &str| {
             runtime::is_runtime_function(name) || name.starts_with("omp") || name.starts_with("kmp")
@@ -78,7 +79,7 @@ impl<'d> Calls<'d> {
         }
     }
 
-    /// Whether the call that returns to `return_address` launches the kernel of a target construct, in the code of LLVM's
+    /// Whether the call that returns to `return_address` launches the kernel of a target construct, in code from LLVM's
     /// compilers.
     pub(crate) fn launches_kernel(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
         let is_launch =
@@ -125,7 +126,7 @@ impl<'d> Calls<'d> {
         })
     }
 
-    /// The function that an entry of the linkage table jumps to.
+    /// The function to which an entry of the linkage table jumps.
     fn imported_by_entry(&self, address: u64) -> Option<&'d str> {
         let mut code = self.bytes(address)?;
         let length = code.len();
@@ -137,7 +138,7 @@ impl<'d> Calls<'d> {
         self.imports.get(&offset_by(after, operand)?).copied()
     }
 
-    /// The code from `address` on.
+    /// The code bytes from `address` on.
     fn bytes(&self, address: u64) -> Option<&'d [u8]> {
         let mut sections = self.sections.iter();
         sections.find_map(|(start, bytes)| {
@@ -147,15 +148,15 @@ impl<'d> Calls<'d> {
     }
 }
 
-/// The function that a call calls.
+/// The target of a call.
 enum Callee<'d> {
     /// A function of another module.
     Imported(&'d str),
-    /// The code at that address of the module.
+    /// The code at this address of the module.
     At(u64),
 }
 
-/// `address` and the signed number of 32 bits that `bytes` begin with.
+/// `address` plus the signed 32-bit number at the start of `bytes`.
 fn offset_by(address: u64, bytes: &[u8]) -> Option<u64> {
     let offset = i32::from_le_bytes(*bytes.first_chunk()?);
     Some(address.wrapping_add_signed(offset.into()))

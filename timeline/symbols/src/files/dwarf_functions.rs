@@ -1,5 +1,5 @@
-//! The functions of a compilation unit, where their linkage names do not say enough. Those are Fortran's, and the
-//! function around code that the compiler moved out of it.
+//! The functions of a compilation unit, for cases in which linkage names are not enough: Fortran's functions, and the
+//! function that contained code which the compiler moved out of it.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::files::elf::Slice;
 use crate::files::loaded_module::file_name;
 use crate::names::function::{Function, function};
 
-/// The functions of the units asked for so far, by the unit's place in the debug information.
+/// The functions of the units requested so far, by the unit's offset in the debug information.
 #[derive(Default)]
 pub(crate) struct Functions {
     units: HashMap<Option<usize>, Rc<UnitFunctions>>,
@@ -18,14 +18,14 @@ pub(crate) struct Functions {
 
 #[derive(Default)]
 struct UnitFunctions {
-    /// The names as written, by linkage name, where the two differ.
+    /// Names as written in the source, by linkage name, if they differ.
     written: HashMap<String, String>,
-    /// File name, line and name of each function that is defined.
+    /// File name, line and name of each function definition.
     defined: Vec<(String, u32, String)>,
 }
 
 impl Functions {
-    /// The name that the programmer gave to a function of linkage name `name` in a Fortran unit.
+    /// The source name of the function with linkage name `name` in a Fortran unit.
     pub(crate) fn written(&mut self, unit: UnitRef<'_, Slice<'_>>, name: &str) -> Option<String> {
         if !is_fortran(unit) {
             return None;
@@ -33,7 +33,7 @@ impl Functions {
         self.of(unit).written.get(name).cloned()
     }
 
-    /// The function around `line` of `file`: the last that begins before it.
+    /// The function around `line` of `file`: the last one that starts before the line.
     pub(crate) fn around(&mut self, unit: UnitRef<'_, Slice<'_>>, file: &str, line: u32) -> Option<String> {
         let functions = self.of(unit);
         let before = functions
@@ -47,7 +47,7 @@ impl Functions {
         let offset = unit.header.debug_info_offset().map(|offset| offset.0);
         let functions = self.units.entry(offset).or_insert_with(|| {
             let mut functions = UnitFunctions::default();
-            // Damaged debug information gives what comes before the damage.
+            // In damaged debug information, the functions before the damage are found.
             let _ = functions.read(unit);
             Rc::new(functions)
         });
@@ -55,12 +55,12 @@ impl Functions {
     }
 }
 
-/// A debugging entry that contains the one being read.
+/// A debugging entry around the current one.
 struct Scope {
     depth: isize,
     /// The name of a function; `None` for a class.
     function: Option<String>,
-    /// Where it is declared: file name and line.
+    /// Its declaration: file name and line.
     begin: Option<(String, u32)>,
 }
 
@@ -93,10 +93,10 @@ impl UnitFunctions {
         Ok(())
     }
 
-    /// The name of the function that has these attributes and lies in `scopes`.
+    /// The name of the function with these attributes inside `scopes`.
     fn function(&mut self, attributes: &Attributes<'_, '_>, scopes: &[Scope]) -> Option<String> {
         let name = attributes.text(gimli::DW_AT_name);
-        // gfortran does not say that the main program is `MAIN__`.
+        // gfortran does not record that the main program is `MAIN__`.
         let linkage_name = match attributes.is_true(gimli::DW_AT_main_subprogram) {
             true => Some("MAIN__".to_owned()),
             false => attributes.text(gimli::DW_AT_linkage_name),
@@ -106,7 +106,7 @@ impl UnitFunctions {
         }
         match function(&linkage_name.or(name)?) {
             Function::Named(name) => Some(name),
-            // GCC gives lambdas that were inlined everywhere no linkage name.
+            // GCC gives no linkage name to lambdas that are inlined everywhere.
             Function::Lambda => {
                 let around = scopes.iter().rev().find_map(|scope| scope.function.as_ref())?;
                 Some(format!("{around}::{{lambda}}::operator()"))
@@ -116,8 +116,8 @@ impl UnitFunctions {
     }
 }
 
-/// The attributes of an entry. The definition of a member function refers to its declaration for what that says
-/// already.
+/// The attributes of an entry. The definition of a member function refers to its declaration for attributes that the
+/// declaration already has.
 struct Attributes<'u, 'd> {
     unit: UnitRef<'u, Slice<'d>>,
     entry: &'u Entry<'d>,
@@ -151,7 +151,7 @@ impl<'u, 'd> Attributes<'u, 'd> {
         self.is_true(gimli::DW_AT_declaration)
     }
 
-    /// File name, without folders, and line.
+    /// The file name without directories, and the line.
     fn begin(&self) -> Option<(String, u32)> {
         let AttributeValue::FileIndex(file) = self.value(gimli::DW_AT_decl_file)? else {
             return None;

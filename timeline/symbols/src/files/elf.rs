@@ -1,4 +1,4 @@
-//! What a module's file has: its debug sections, and the functions of its symbol table.
+//! The contents of a module's file: its debug sections, and the functions in its symbol table.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::files::MAX_BYTES;
 pub(crate) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 pub(crate) type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
 
-/// The debug sections, unpacked; those that are missing or damaged are empty.
+/// The uncompressed debug sections; missing or damaged ones are empty.
 pub(crate) fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
     let data = |id: gimli::SectionId| {
         let section = file.section_by_name(id.name())?;
@@ -29,12 +29,12 @@ pub(crate) struct TextSymbol<'d> {
     pub(crate) name: &'d str,
 }
 
-/// The functions of the symbol table, else of the dynamic one, by address.
+/// The functions in the symbol table, or if there is none, in the dynamic symbol table, by address.
 pub(crate) fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
     let functions = |symbols: object::SymbolIterator<'d, '_>| {
         let mut functions: Vec<TextSymbol<'d>> = symbols
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            // What follows a label may be anything.
+            // Symbols without size are labels, and the code after a label may be anything.
             .filter(|symbol| symbol.size() > 0)
             .filter_map(|symbol| {
                 Some(TextSymbol {

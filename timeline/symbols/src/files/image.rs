@@ -1,4 +1,4 @@
-//! The places of a module's addresses, from its files.
+//! Resolves a module's addresses to places, from its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,20 @@ use crate::names::function::{Function, function, is_of_rust, kernel};
 use crate::names::runtime;
 use crate::table::{Caller, Checksums, MAX_CALLERS, Place};
 
-/// The lines that a directive and what lies between it and its loop have, usually.
+/// The usual maximum number of lines of a directive, including the lines between the directive and its loop.
 const MAX_DIRECTIVE_LINES: u32 = 3;
 
-/// The meaning of the code addresses of a trace.
+/// The meaning of a trace's code addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     /// Calls of the OpenMP runtime.
     Calls,
-    /// The begins of the functions that compilers made of constructs: TR2 has no others.
+    /// The starts of functions into which compilers turned constructs: the only addresses in TR2.
     OutlinedFunctions,
 }
 
-/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, each with what the runtime is called
-/// for. And the checksums of their source files.
+/// The places of `offsets` according to `files`, and the checksums of the source files. `offsets`: addresses of `code`
+/// in the module's file, each with the directive for which the runtime is called.
 pub(crate) fn places(
     files: &Files,
     code: Code,
@@ -79,7 +79,7 @@ pub(crate) fn places(
     (places, checksums)
 }
 
-/// Whether no symbol holds the place.
+/// Whether no symbol contains the place.
 fn is_nameless(place: &Place) -> bool {
     place.function.is_none() && place.function_start.is_none()
 }
@@ -88,17 +88,17 @@ fn parse(bytes: &Option<Vec<u8>>) -> Option<object::File<'_>> {
     object::File::parse(bytes.as_deref()?).ok()
 }
 
-/// Function and line of each target construct of which the program has a kernel.
+/// Function and line of each target construct for which the program contains a kernel.
 fn kernels(file: &object::File<'_>) -> Vec<(String, u32)> {
     let kernels = file.symbols().filter_map(|symbol| {
         let name = symbol.name().ok()?;
-        // Data that belongs to the kernel has a mark in front: `.__omp_offloading_1_2_main_l4.region_id`.
+        // Symbols of the kernel's data contain additional text: `.__omp_offloading_1_2_main_l4.region_id`.
         kernel(&name[name.find("__omp_offloading_")?..])
     });
     kernels.collect()
 }
 
-/// A module's files, ready to be asked.
+/// A module's parsed files.
 struct Image<'d> {
     symbols: Vec<TextSymbol<'d>>,
     context: Option<Context<Slice<'d>>>,
@@ -106,21 +106,21 @@ struct Image<'d> {
     code: Code,
     calls: Calls<'d>,
     kernels: BTreeSet<(String, u32)>,
-    /// By line program.
+    /// By offset of the line program.
     line_tables: BTreeMap<usize, LineTable>,
     sources: Sources,
 }
 
-/// What the line table of GCC's code says at once.
+/// The contents of a line table that are needed for GCC's code.
 #[derive(Default)]
 struct LineTable {
-    /// The first lines of the functions that GCC made of constructs, by address.
+    /// The first lines of the functions into which GCC turned constructs, by address.
     directives: BTreeMap<u64, Option<(String, u32)>>,
     /// All lines, by file.
     lines: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// A function, perhaps an inlined one, at an address: its linkage name, and the line there.
+/// A function at an address, possibly inlined: its linkage name, and the line there.
 type CodeFrame = (Option<String>, Option<(String, u32)>);
 
 impl<'d> Image<'d> {
@@ -154,7 +154,7 @@ impl<'d> Image<'d> {
             (Code::Calls, None) => self.frames_at_call(offset),
             (Code::OutlinedFunctions, _) => vec![self.construct_line(offset)],
         };
-        // Where Rust's debug information has lines only, its names have no paths.
+        // If Rust's debug information contains only lines, its names have no paths.
         let of_rust = symbol_name.as_deref().filter(|name| is_of_rust(name));
         if let (Some((name, _)), Some(symbol)) = (frames.last_mut(), of_rust) {
             *name = Some(symbol.to_owned());
@@ -178,8 +178,9 @@ impl<'d> Image<'d> {
         place
     }
 
-    /// The line of the target construct in `function` whose kernel is launched at `offset`. Clang up to 19 gives that call no line,
-    /// but the kernel's name has the construct's. Where the function has several, it is the one between the lines around.
+    /// The line of the target construct in `function` whose kernel is launched at `offset`. Clang up to 19 gives this
+    /// call no line, but the kernel's name contains the construct's line. If the function contains several target
+    /// constructs, it is the one between the lines of the code around.
     fn target_construct(&self, offset: u64, function: &str) -> Option<(String, u32)> {
         let of_function = self.kernels.iter().filter(|(of, _)| of == function);
         let lines: Vec<u32> = of_function.map(|(_, line)| *line).collect();
@@ -193,7 +194,7 @@ impl<'d> Image<'d> {
         let rows = rows
             .filter_map(|(address, _, row)| Some((address, row.file?, row.line.filter(|line| *line != 0)?)));
         let mut rows: Vec<(u64, &str, u32)> = rows.collect();
-        // A function begins in its own file; code of others is inlined behind that.
+        // A function starts in its own file; inlined code from other files comes after that.
         let file = rows.first()?.1;
         rows.retain(|(_, of, _)| *of == file);
         let line = match lines[..] {
@@ -209,18 +210,19 @@ impl<'d> Image<'d> {
         Some((file.to_owned(), line))
     }
 
-    /// The function that holds `offset`.
+    /// The symbol that contains `offset`.
     fn symbol(&self, offset: u64) -> Option<&TextSymbol<'_>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= offset);
         let symbol = self.symbols[..after].last()?;
         (offset < symbol.end).then_some(symbol)
     }
 
-    /// The functions at `offset`, from the innermost. Compilers give the calls that they add themselves no line of their own (line 0).
-    /// The lines of the functions around are those of other calls, perhaps in other files.
+    /// The functions at `offset`, innermost first. Calls added by compilers have no line of their own (line 0); the
+    /// lines of the functions around then belong to other calls, possibly in other files.
     fn frames_at_call(&self, offset: u64) -> Vec<CodeFrame> {
         let mut frames = self.frames(offset);
-        // Clang inlines the function that it makes of a construct into another one that it makes, and may give the line to that only.
+        // Clang inlines the function of a construct into another generated function, and may give the line only to that
+        // one.
         frames.dedup_by(|outer, inner| {
             let are_one = is_of_clang(outer) && is_of_clang(inner);
             if are_one && inner.1.is_none() {
@@ -231,9 +233,9 @@ impl<'d> Image<'d> {
         frames
     }
 
-    /// Like [`Image::frames_at_call`], of the call for a loop. If the loop is combined with its region (`parallel for`), Clang gives the
-    /// call the line of the `for` statement, and else that of the directive. The source shows which; without it, the line is only near
-    /// where the region is a few lines above.
+    /// Like [`Image::frames_at_call`], for the call of a loop. If the loop is combined with its region
+    /// (`parallel for`), Clang gives the call the line of the `for` statement, otherwise that of the directive. The
+    /// source tells which; without it, the line is only near if the region is a few lines above.
     fn frames_of_loop(&mut self, offset: u64) -> (Vec<CodeFrame>, bool) {
         let region = self.frames(offset).into_iter().filter(is_of_clang).nth(1);
         let mut frames = self.frames_at_call(offset);
@@ -254,12 +256,13 @@ impl<'d> Image<'d> {
         (frames, is_near)
     }
 
-    /// Like [`Image::frames_at_call`], of a call that GCC makes of a directive and gives the place of an earlier statement. That may
-    /// be in a function that is inlined before. The source says in which of the functions the directive is. Where it does not, it is the
-    /// one that all is inlined into, and the line is only near that of the directive, which comes second.
+    /// Like [`Image::frames_at_call`], for a call that GCC generates for a directive and gives the place of an earlier
+    /// statement, which may be in a previously inlined function. The source tells which of the functions contains the
+    /// directive. If it does not, this is the function into which everything is inlined, and the line is only near that
+    /// of the directive, which the second value says.
     fn frames_of_gcc(&mut self, offset: u64, directive: Directive) -> (Vec<CodeFrame>, bool) {
         let mut frames = self.frames(offset);
-        // What a directive is combined with may be in a function of its own, where nothing else of that kind may be.
+        // A combined directive may be in a function of its own, which contains nothing else of this kind.
         let start = self.symbol(offset).map(|symbol| symbol.start);
         let around = start.filter(|start| self.begins_construct_of_gcc(*start));
         if let Some((name, Some((file, line)))) = around.map(|start| self.first_line(start))
@@ -283,7 +286,8 @@ impl<'d> Image<'d> {
                 return (frames, false);
             }
         }
-        // A region or task is where the call of it was inlined from; of others, the call has the place of any statement before.
+        // For a region or task, the call has the place from which it was inlined; for other directives, the place of
+        // any earlier statement.
         if !matches!(directive, Directive::Parallel | Directive::Taskloop | Directive::Task) {
             frames.drain(..frames.len().saturating_sub(1));
         }
@@ -291,8 +295,9 @@ impl<'d> Image<'d> {
         (frames, has_line)
     }
 
-    /// The place `source` of the call at `offset`, or the last before it, that is in the function which has the code. GCC may give the
-    /// call the place of what is inlined before without saying so. Nothing of a function is before its begin.
+    /// The place `source` of the call at `offset`, or of the last call before it, inside the function that contains the
+    /// code. GCC may give a call the place of previously inlined code without marking it as such. No place of a
+    /// function precedes its start.
     fn in_function(&mut self, offset: u64, source: (String, u32)) -> Option<(String, u32)> {
         let Some((start, end)) = self.symbol(offset).map(|symbol| (symbol.start, symbol.end)) else {
             return Some(source);
@@ -327,34 +332,35 @@ impl<'d> Image<'d> {
         producer.is_some_and(|producer| producer.slice().starts_with(b"GNU "))
     }
 
-    /// The first line behind `line` of which the compilation unit has code.
+    /// The first line after `line` for which the compilation unit contains code.
     fn next_line(&mut self, offset: u64, file: &str, line: u32) -> Option<u32> {
         let lines = self.line_table(offset)?.lines.get(file)?;
         lines.range(line.checked_add(1)?..).next().copied()
     }
 
-    /// The outlined function that begins at `offset`, and the line of its construct. What is inlined there has lines of its own,
-    /// and is no part of the construct's first line.
+    /// The outlined function that starts at `offset`, and the line of its construct. Inlined code has lines of its own,
+    /// which are not the construct's first line.
     fn construct_line(&self, offset: u64) -> CodeFrame {
         let mut frames = self.frames(offset);
         let is_inlined = frames.len() > 1;
         let Some(frame) = frames.pop() else {
             return (None, None);
         };
-        // In the function that Clang made, a call of the construct's code is inlined that has the construct's line. In those of other
-        // compilers it may be the program's own call, in any line of the construct.
+        // Clang inlines the construct's code into a generated function, by a call with the construct's line. In other
+        // compilers' functions, such a call may be the program's own, in any line of the construct.
         let is_line_of_construct = !is_inlined || is_of_clang(&frame);
         let (name, source) = frame;
         (name, source.filter(|_| is_line_of_construct))
     }
 
-    /// Whether a function that GCC made of a construct begins at `offset`.
+    /// Whether a function into which GCC turned a construct starts at `offset`.
     fn begins_construct_of_gcc(&self, offset: u64) -> bool {
         self.symbol(offset).is_some_and(|symbol| symbol.start == offset && is_of_gcc(symbol.name))
     }
 
-    /// The function that GCC made of a construct and that begins at `offset`, and the line of its directive. That is its first row in
-    /// the line table. Further rows of the same address are those of what it executes first.
+    /// The function into which GCC turned a construct and that starts at `offset`, and the line of its directive. That
+    /// line is the first row of the function in the line table. Further rows with the same address belong to the first
+    /// code that is executed.
     fn first_line(&mut self, offset: u64) -> CodeFrame {
         let name = self.symbol(offset).map(|symbol| symbol.name.to_owned());
         let line = self.line_table(offset).and_then(|table| table.directives.get(&offset).cloned().flatten());
@@ -365,7 +371,7 @@ impl<'d> Image<'d> {
         (name, line)
     }
 
-    /// The line table of the compilation unit that has the code at `offset`, read at the first call.
+    /// The line table of the compilation unit that contains `offset`; read at the first call.
     fn line_table(&mut self, offset: u64) -> Option<&LineTable> {
         let (unit, program) = self.line_program(offset)?;
         let number = program.header().offset().0;
@@ -397,7 +403,7 @@ impl<'d> Image<'d> {
         self.line_tables.get(&number)
     }
 
-    /// The functions at `offset`, from the innermost that was inlined there.
+    /// The functions at `offset`, innermost inlined function first.
     fn frames(&self, offset: u64) -> Vec<CodeFrame> {
         let mut all = Vec::new();
         let Some(context) = &self.context else {
@@ -419,7 +425,7 @@ impl<'d> Image<'d> {
         all
     }
 
-    /// The line table of the compilation unit that has the code at `offset`.
+    /// The line program of the compilation unit that contains `offset`.
     fn line_program(
         &self,
         offset: u64,
@@ -428,7 +434,8 @@ impl<'d> Image<'d> {
         Some((unit, unit.unit.line_program.as_ref()?))
     }
 
-    /// The MD5 checksums of the places' source files, by path, as far as the compiler left them (DWARF 5, 6.2.4.1): Clang does.
+    /// The MD5 checksums of the places' source files, by path, if the compiler recorded them (DWARF 5, 6.2.4.1), as
+    /// Clang does.
     fn checksums(&self, places: &[Place]) -> Checksums {
         let mut checksums = BTreeMap::new();
         let callers = places.iter().flat_map(|place| &place.callers);
@@ -445,7 +452,7 @@ impl<'d> Image<'d> {
             }
             for file in header.file_names() {
                 let path = path_of(unit, header, file).filter(|path| wanted.contains(path.as_str()));
-                // Zeros are what a writer has who was given text that is no file.
+                // A compiler that reads text which is not a file writes zeros.
                 if let Some(path) = path.filter(|_| file.md5() != &[0; 16]) {
                     checksums
                         .entry(path)
@@ -456,7 +463,7 @@ impl<'d> Image<'d> {
         checksums
     }
 
-    /// The function of that linkage name, as the programmer wrote it.
+    /// The source name of the function with this linkage name.
     fn function(
         &mut self,
         offset: u64,
@@ -479,7 +486,7 @@ impl<'d> Image<'d> {
     }
 }
 
-/// The path of a file of a line table, as addr2line has it.
+/// The path of a file in a line table, in addr2line's form.
 fn path_of<'d>(
     unit: gimli::UnitRef<'_, Slice<'d>>,
     header: &gimli::LineProgramHeader<Slice<'d>>,
@@ -505,12 +512,12 @@ fn path_of<'d>(
     Some(path)
 }
 
-/// Whether this is a function that GCC made of a construct.
+/// Whether GCC turned a construct into this function.
 fn is_of_gcc(name: &str) -> bool {
     name.contains("._omp_fn.")
 }
 
-/// Whether Clang made the function of a construct.
+/// Whether Clang turned a construct into this function.
 fn is_of_clang((name, _): &CodeFrame) -> bool {
     let name = name.as_deref().unwrap_or_default();
     name.contains("omp_outlined") || name.contains(".omp_task")

@@ -1,23 +1,22 @@
-//! A module as it was loaded for some time.
+//! A module as it was loaded at some time.
 
 use omptrace_trace_format::event::Module;
 use serde::{Deserialize, Serialize};
 
-/// A program or shared library, in the build and at the address that the tracer saw.
+/// A program or shared library, identified by its build and the address at which the tracer saw it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Instance {
-    /// Its file.
+    /// The path of its file.
     pub path: String,
-    /// Its build id in hex; empty where it has none.
+    /// Its build id in hex; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub build_id: String,
-    /// The difference between its addresses in memory and in its file; 0 for programs that are not
-    /// position-independent.
+    /// The difference between addresses in memory and in the file; 0 for programs that are not position-independent.
     pub load_address: u64,
-    /// The file's size in bytes; 0 where it could not be asked.
+    /// The file's size in bytes; 0 if unknown.
     pub file_size: u64,
-    /// When the file was modified, nanoseconds since 1970; 0 where it could not be asked.
+    /// The file's modification time in nanoseconds since 1970; 0 if unknown.
     pub modified_ns: u64,
 }
 
@@ -33,7 +32,7 @@ impl Instance {
         }
     }
 
-    /// The last part of its path.
+    /// The last part of the path.
     pub fn file_name(&self) -> &str {
         file_name(&self.path)
     }

@@ -1,9 +1,9 @@
-//! The files that name a module's addresses: the module itself, its separate debug file, and the file that several
-//! debug files share.
+//! Finds the files that name a module's addresses: the module itself, its separate debug file, and the supplementary
+//! file that several debug files share.
 //!
-//! Debug files are found as GDB finds them ("Debugging Information in Separate Files"). One way is the build id, in
-//! `.build-id/`. The other is the name in `.gnu_debuglink`: beside the module, in `.debug/` there, and below the
-//! folders for debug files. The file shared by dwz is found through `.gnu_debugaltlink`.
+//! Debug files are searched as GDB does ("Debugging Information in Separate Files"): by build id in `.build-id/`, and
+//! by the name in `.gnu_debuglink`, next to the module, in its `.debug/`, and in the directories for debug files. The
+//! supplementary file (dwz) is found through `.gnu_debugaltlink`.
 
 pub(crate) mod call_site;
 pub(crate) mod dwarf_functions;
@@ -25,42 +25,42 @@ use super::options::Options;
 use crate::files::loaded_module::Instance;
 use crate::names::missing_names::Problem;
 
-/// Where distributions put debug files.
+/// The directory in which distributions install debug files.
 const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
 
-/// The largest file that is read, and the most that a section may unpack to. Stops a trace that names an endless file
-/// as a module, and a section of some bytes that unpacks to all of memory.
+/// Maximum size of a file, and of an uncompressed section. Guards against a trace that names an endless file as a
+/// module, and against a section of a few bytes that expands to all of memory.
 pub(super) const MAX_BYTES: u64 = 4 << 30;
 
-/// The files of a module, in memory.
+/// The contents of a module's files.
 #[derive(Default)]
 pub(super) struct Files {
     /// The module itself.
     pub(super) module: Option<Vec<u8>>,
     /// Its separate debug file.
     pub(super) debug: Option<Vec<u8>>,
-    /// The data that the file with the debug information shares with others.
+    /// The supplementary file, whose data the debug information shares with others.
     pub(super) supplementary: Option<Vec<u8>>,
-    /// One of them has debug information.
+    /// One of the files contains debug information.
     pub(super) has_debug_info: bool,
-    /// Why there are no more files.
+    /// Why further files are missing.
     pub(super) problem: Option<Problem>,
 }
 
-/// How a file shows that it belongs to a module.
+/// How to check that a file belongs to a module.
 #[derive(Clone, Copy)]
 enum Proof<'a> {
     /// By this build id, in hex.
     BuildId(&'a str),
-    /// By the check sum of all its bytes.
+    /// By the checksum of all its bytes.
     Crc(u32),
 }
 
 impl Files {
-    /// The files of `instance`, which lay at `path`.
+    /// The files of `instance`, which was loaded from `path`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there are none.
     pub(super) fn find(instance: &Instance, path: &Path, options: &Options) -> Result<Files, Problem> {
         let debug_dirs = &options.debug_dirs;
         let own = own_file(instance, path).or_else(|problem| {
@@ -92,7 +92,7 @@ impl Files {
     }
 }
 
-/// The module's file, where it is the one that was traced.
+/// The module's file, if it is the traced one.
 fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
     if vdso::name(&instance.path).is_some() {
         let is_it = |bytes: &Vec<u8>| build_id(bytes).is_some_and(|id| id == instance.build_id);
@@ -100,7 +100,7 @@ fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
         return bytes.filter(is_it).ok_or(Problem::Missing);
     }
     let found = fs::metadata(path).map_err(|_| Problem::Missing)?;
-    // Asked before it is opened: to open a pipe would wait for its writer.
+    // Checked before opening, because opening a pipe would wait for a writer.
     if !found.is_file() {
         return Err(Problem::Unreadable);
     }
@@ -108,7 +108,7 @@ fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
     verified(instance, &file)
 }
 
-/// The bytes of a file, where it is the one that was traced.
+/// The contents of a file, if it is the traced one.
 fn verified(instance: &Instance, file: &File) -> Result<Vec<u8>, Problem> {
     let metadata = file.metadata().map_err(|_| Problem::Unreadable)?;
     let has_stamp = instance.file_size != 0 && instance.modified_ns != 0;
@@ -130,8 +130,8 @@ fn verified(instance: &Instance, file: &File) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// The debug file of `instance`, which lay at `path`, and whether some were found that belong to another build. `own`
-/// is the instance's own file where that is there.
+/// The debug file of `instance`, which was loaded from `path`, and whether debug files of other builds were found.
+/// `own`: the contents of the module's own file, if available.
 fn debug_file(
     instance: &Instance,
     path: &Path,
@@ -173,7 +173,7 @@ fn debug_file(
     (None, differs)
 }
 
-/// The supplementary file (dwz) that the debug information in `bytes`, which was read from `path`, refers to.
+/// The supplementary file (dwz) to which the debug information in `bytes`, read from `path`, refers.
 fn supplementary(bytes: &[u8], path: &Path, debug_dirs: &[PathBuf]) -> Option<Vec<u8>> {
     let file = object::File::parse(bytes).ok()?;
     let (name, id) = file.gnu_debugaltlink().ok()??;
@@ -184,7 +184,7 @@ fn supplementary(bytes: &[u8], path: &Path, debug_dirs: &[PathBuf]) -> Option<Ve
     paths.iter().filter_map(|path| read(path)).find(|bytes| build_id(bytes).as_ref() == Some(&id))
 }
 
-/// Where a debug file with this build id lies: `.build-id/12/345678.debug`.
+/// The possible paths of a debug file with this build id: `.build-id/12/345678.debug`.
 fn paths_by_build_id(id: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let Some((folder, name)) = id.split_at_checked(2).filter(|_| is_hex(id)) else {
         return Vec::new();
@@ -192,7 +192,7 @@ fn paths_by_build_id(id: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     roots(debug_dirs).map(|root| root.join(format!(".build-id/{folder}/{name}.debug"))).collect()
 }
 
-/// Where a debug file `name` of the module at `path` lies.
+/// The possible paths of the debug file `name` of the module at `path`.
 fn paths_by_link(path: &Path, name: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let folder = real_folder(path);
     let mut paths = vec![folder.join(name), folder.join(".debug").join(name)];
@@ -208,20 +208,20 @@ fn roots(debug_dirs: &[PathBuf]) -> impl Iterator<Item = &Path> {
     debug_dirs.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM_DEBUG_DIR)])
 }
 
-/// The folder of the file behind symbolic links.
+/// The directory of the file after resolving symbolic links.
 fn real_folder(path: &Path) -> PathBuf {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     real.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// The bytes of a regular file.
+/// The contents of a regular file.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    // Asked before it is opened: to open a pipe would wait for its writer.
+    // Checked before opening, because opening a pipe would wait for a writer.
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     contents(&File::open(path).ok()?, &metadata)
 }
 
-/// The bytes of an open file, wherever its other readers are in it.
+/// The contents of an open file, regardless of the file position.
 fn contents(file: &File, metadata: &fs::Metadata) -> Option<Vec<u8>> {
     if !metadata.is_file() || metadata.len() > MAX_BYTES {
         return None;
@@ -231,18 +231,18 @@ fn contents(file: &File, metadata: &fs::Metadata) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The build id in hex, empty where there is none; `None` where the bytes are no object file.
+/// The build id in hex, empty if there is none; `None` if the bytes are not an object file.
 fn build_id(bytes: &[u8]) -> Option<String> {
     let file = object::File::parse(bytes).ok()?;
     Some(file.build_id().ok()?.map(hex).unwrap_or_default())
 }
 
-/// Name and check sum of the separate debug file.
+/// Name and checksum of the separate debug file.
 fn debug_link(bytes: &[u8]) -> Option<(String, u32)> {
     let file = object::File::parse(bytes).ok()?;
     let (name, crc) = file.gnu_debuglink().ok()??;
     let name = String::from_utf8_lossy(name);
-    // It names a file, not a path.
+    // Only a file name is allowed, not a path.
     (!name.is_empty() && !name.contains('/')).then(|| (name.into_owned(), crc))
 }
 
@@ -260,7 +260,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// True of what can be part of a path as it is.
+/// Whether the text consists of hexadecimal digits, so that it is safe as part of a path.
 fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

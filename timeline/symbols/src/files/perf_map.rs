@@ -1,8 +1,9 @@
-//! Code that a program makes while it runs, by its perf map: `/tmp/perf-PID.map`, which compilers at run time write for profilers
-//! (Linux, `tools/perf/Documentation/jit-interface.txt`). Each line has a function: begin and size in hexadecimal digits, and name.
+//! Code that a program generates at run time, named by its perf map `/tmp/perf-PID.map`, which just-in-time compilers
+//! write for profilers (Linux, `tools/perf/Documentation/jit-interface.txt`). Each line describes a function: start and
+//! size in hexadecimal, and name.
 //!
-//! Such code comes and goes, and the map does not say when. An address has a name only where all of the map's functions
-//! that hold it have the same.
+//! Such code is created and freed, and the map does not say when. So an address gets a name only if all functions in
+//! the map that contain it have the same name.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,9 +14,10 @@ use std::path::{Path, PathBuf};
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::liveness::boot;
 
-/// The names of `calls`, in order, that the map of the trace's process knows. None where the map is another's: it has another
-/// owner than the trace, or was written before the process began. There are none for traces of another boot or machine, either.
-/// Whoever makes up a trace does not know the number of the reader's boot, and so gets no names of the reader's processes.
+/// The names of the sorted addresses `calls` in the perf map of the trace's process. Empty if the map may belong to
+/// another process: if its owner is not the trace's, or if it was written before the process started. Also empty for
+/// traces from another boot or machine. A forged trace cannot contain the id of the reader's boot, so it cannot obtain
+/// names of the reader's processes.
 pub(crate) fn names(reader: &Reader, calls: &[u64]) -> BTreeMap<u64, String> {
     let path = PathBuf::from(format!("/tmp/perf-{}.map", reader.header().pid));
     if calls.is_empty() || !is_of_process(&path, reader).unwrap_or(false) {
@@ -40,7 +42,7 @@ fn is_of_process(path: &Path, reader: &Reader) -> io::Result<bool> {
     Ok(is_of_this_boot && file.is_file() && file.uid() == trace.uid() && written_ns >= i128::from(began_ns))
 }
 
-/// The names that the lines of `map` give to addresses of `calls`, which are in order.
+/// The names that `map` contains for the sorted addresses `calls`.
 fn read(mut map: impl BufRead, calls: &[u64]) -> io::Result<BTreeMap<u64, String>> {
     let mut names: BTreeMap<u64, Option<String>> = BTreeMap::new();
     let mut line = Vec::new();
@@ -62,7 +64,7 @@ fn read(mut map: impl BufRead, calls: &[u64]) -> io::Result<BTreeMap<u64, String
     Ok(names.filter_map(|(call, name)| Some((call, name?))).collect())
 }
 
-/// Begin, end and name of a line's function.
+/// Start, end and name of the function in a line.
 fn function(line: &str) -> Option<(u64, u64, &str)> {
     let number = |digits: &str| {
         let digits = digits.strip_prefix("0x").unwrap_or(digits);

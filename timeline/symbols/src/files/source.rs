@@ -1,7 +1,7 @@
 //! The OpenMP directives in source files.
 //!
-//! GCC leaves the lines of some directives out of the debug information: the call that it makes of one has the line of the statement
-//! before. The source has the directive between that statement and the next.
+//! The debug information from GCC lacks the lines of some directives: the call generated for such a directive has the
+//! line of the statement before. In the source, the directive is between that statement and the next.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,36 +11,37 @@ use std::path::Path;
 
 use crate::directive::Directive;
 
-/// The largest source file that is read.
+/// Maximum size of a source file that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// A directive in a source file.
 #[derive(Debug, PartialEq, Eq)]
 struct Written {
-    /// Its lines, from 1.
+    /// Its lines, counted from 1.
     first: u32,
     last: u32,
-    /// The first line behind it that is not empty or a comment.
+    /// The first line after it that is not empty or a comment.
     statement: Option<u32>,
-    /// Its words, in small letters: names and what is in parentheses.
+    /// Its words in lower case: names, and the text in parentheses.
     words: Vec<String>,
 }
 
 impl Written {
-    /// Whether it is several directives. Then GCC calls the runtime for the inner ones in the function that it made of the outer.
+    /// Whether several directives are combined. Then GCC calls the runtime for the inner ones in the function of the
+    /// outer one.
     fn is_combined(&self) -> bool {
         self.words
             .first()
             .is_some_and(|name| matches!(&**name, "parallel" | "teams" | "target" | "distribute"))
     }
 
-    /// Whether it has that line, or is a loop's that begins there.
+    /// Whether the directive is at this line, or belongs to a loop that starts there.
     fn is_at(&self, line: u32, directive: Directive) -> bool {
         (self.first..=self.last).contains(&line)
             || directive == Directive::Loop && self.statement == Some(line)
     }
 
-    /// Whether GCC calls the runtime for that directive, at its begin, because of this.
+    /// Whether this directive is the reason for GCC to call the runtime for `directive`, at its start.
     fn is(&self, directive: Directive) -> bool {
         let has = |words: &[&str]| self.words.iter().any(|word| words.contains(&word.as_str()));
         let name = self.words.first().map_or("", String::as_str);
@@ -48,7 +49,7 @@ impl Written {
             Directive::Sections => name == "sections" || self.is_combined() && has(&["sections"]),
             Directive::Single => name == "single",
             Directive::Scope => name == "scope",
-            // Static loops call nothing.
+            // Static loops do not call the runtime.
             Directive::Loop => {
                 has(&["for", "do", "loop"])
                     && has(&["dynamic", "guided", "runtime", "ordered", "conditional", "task", "inscan"])
@@ -69,14 +70,14 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// The files that have not been changed since the module was, at `modified_ns` (Unix time; 0: not known). Others may have their
-    /// directives in other lines.
+    /// Uses only files that are not newer than the module, which was modified at `modified_ns` (Unix time; 0: unknown).
+    /// Newer files may have directives at other lines.
     pub(crate) fn older_than(modified_ns: u64) -> Sources {
         Sources { modified_ns, files: HashMap::new() }
     }
 
-    /// The line of the directive for which the runtime is called where the debug information has `line`. `next` is the first line
-    /// behind it that the debug information has, too. `None` where nothing or more than one directive can be meant.
+    /// The line of the directive for which the runtime is called, if the debug information contains `line` for the
+    /// call. `next`: the next line for which it contains code. `None` unless exactly one directive is possible.
     pub(crate) fn directive(
         &mut self,
         file: &str,
@@ -101,14 +102,14 @@ impl Sources {
         }
     }
 
-    /// Whether the directive at `line` is combined with one that the runtime is called for.
+    /// Whether the directive at `line` is combined with one for which the runtime is called.
     pub(crate) fn is_combined(&mut self, file: &str, line: u32, directive: Directive) -> bool {
         let mut written = self.of(file).iter().filter(|written| written.first == line);
         written.any(|written| written.is_combined() && written.is(directive))
     }
 
-    /// The first line of the directive that has `line`, as far as the source shows it: gfortran gives directives of several lines one
-    /// of the others.
+    /// The first line of the directive that includes `line`, as far as the source shows it: gfortran gives a directive
+    /// of several lines one of its other lines.
     pub(crate) fn first_line(&mut self, file: &str, line: u32) -> u32 {
         let written = self.of(file).iter().find(|written| (written.first..=written.last).contains(&line));
         written.map_or(line, |written| written.first)
@@ -124,9 +125,9 @@ impl Sources {
     }
 }
 
-/// The directives of a file, where it is older than that.
+/// The directives of a file, unless it is newer.
 fn read(path: &Path, modified_ns: u64) -> Option<Vec<Written>> {
-    // Asked before it is opened: to open a pipe would wait for its writer.
+    // Checked before opening, because opening a pipe would wait for a writer.
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let written_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
     if !path.is_absolute() || metadata.len() > MAX_BYTES || written_ns > i128::from(modified_ns) {
@@ -181,7 +182,7 @@ fn directives(text: &str) -> Vec<Written> {
     all
 }
 
-/// What follows `#pragma omp`.
+/// The text after `#pragma omp`.
 fn of_c(line: &str) -> Option<&str> {
     let word = |text: &'_ str, word: &str| -> Option<usize> {
         let rest = text.trim_start().strip_prefix(word)?;
@@ -196,7 +197,8 @@ fn of_c(line: &str) -> Option<&str> {
     Some(rest[word(rest, "omp")?..].split('"').next().unwrap_or_default())
 }
 
-/// What follows `!$omp`, or one of the two other sentinels that Fortran's fixed form has in the first column.
+/// The text after `!$omp`, or after one of the two other sentinels of Fortran's fixed form, which start in the first
+/// column.
 fn of_fortran(line: &str) -> Option<&str> {
     let is = |text: &str, sentinel: &str| {
         text.get(..sentinel.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(sentinel))
@@ -208,12 +210,12 @@ fn of_fortran(line: &str) -> Option<&str> {
     (is(line, "c$omp") || is(line, "*$omp")).then(|| &line[5..])
 }
 
-/// Whether a line of Fortran's free form goes on in the next.
+/// Whether a line in Fortran's free form is continued.
 fn goes_on(text: &str) -> bool {
     without_comment(text).trim_end().ends_with('&')
 }
 
-/// Whether a line of Fortran's fixed form continues the one before: by its sixth column.
+/// Whether a line in Fortran's fixed form continues the previous one, by its sixth column.
 fn continues(text: &str) -> bool {
     text.starts_with(|c: char| !c.is_whitespace() && c != '0')
 }
@@ -265,10 +267,10 @@ mod tests {
         assert_eq!(line(Directive::Loop, 3, Some(7)), Some(6));
         assert_eq!(line(Directive::Loop, 7, Some(9)), Some(6));
         assert_eq!(line(Directive::Ordered, 7, Some(9)), Some(8));
-        // Not before the next statement, or which of two is not known.
+        // No directive before the next statement, or two possible ones.
         assert_eq!(line(Directive::Single, 3, Some(5)), None);
         assert_eq!(line(Directive::Single, 9, Some(13)), None);
-        // The end of something.
+        // The end of a construct.
         assert_eq!(line(Directive::Barrier, 9, Some(13)), None);
         assert_eq!(line(Directive::Barrier, 11, Some(13)), Some(11));
         assert_eq!(line(Directive::Single, 13, None), None);

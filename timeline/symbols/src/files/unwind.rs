@@ -1,10 +1,11 @@
-//! Where functions begin, by a module's unwind information. Programs without symbols have it too: exceptions and profilers need it.
+//! The starts of functions, from a module's unwind information. Programs without symbols have it, too, because
+//! exceptions and profilers need it.
 
 use addr2line::gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection};
 use object::{Object, ObjectSection};
 
-/// Begin and end of each piece of code that `.eh_frame` describes, in order. A function is one, and so is what the compiler
-/// moved out of it. Damaged information gives what comes before the damage.
+/// Start and end of each piece of code that `.eh_frame` describes, sorted: functions, and parts that the compiler moved
+/// out of functions. In damaged information, the pieces before the damage are found.
 pub(crate) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
     let mut functions = Vec::new();
     let Some(section) = file.section_by_name(".eh_frame") else {
@@ -37,7 +38,7 @@ pub(crate) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
     functions
 }
 
-/// The begin of that of `functions` which holds `offset`.
+/// The start of the piece in `functions` that contains `offset`.
 pub(crate) fn begin(functions: &[(u64, u64)], offset: u64) -> Option<u64> {
     let after = functions.partition_point(|(begin, _)| *begin <= offset);
     let (begin, end) = functions[..after].last()?;

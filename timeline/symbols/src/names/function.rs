@@ -1,32 +1,32 @@
-//! Names of functions as the programmer wrote them.
+//! Names of functions as written in the source.
 
-/// The function that a linkage name means.
+/// The function behind a linkage name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Function {
-    /// The function's name, demangled. Of code that the compiler moved out of a function, that function's.
+    /// The function's demangled name. For code that the compiler moved out of a function, the name of that function.
     Named(String),
-    /// Code that a compiler moved out of a function, whose name it does not give (`.omp_task_entry.`).
+    /// Code that a compiler moved out of a function whose name it does not record (`.omp_task_entry.`).
     MovedOut,
-    /// A lambda of C++, whose name only says that it can be called.
+    /// A C++ lambda, whose name says only that it can be called.
     Lambda,
 }
 
-/// Begin what OpenMP compilers put behind the name of the function that they made something of: `main.omp_outlined_debug__.3`,
-/// `.omp_task_entry..5` (Clang), `main._omp_fn.0` (GCC), `_QQmain..omp_par` (flang).
+/// Prefixes of suffixes that OpenMP compilers append to a function's name for generated parts of it:
+/// `main.omp_outlined_debug__.3`, `.omp_task_entry..5` (Clang), `main._omp_fn.0` (GCC), `_QQmain..omp_par` (flang).
 const OF_OPENMP: [&str; 5] = [".omp_", "._omp_", "..omp_", ".omp.", ".ompvariant"];
 
-/// The words that compilers put behind the name of a part, a copy or a specialization of a function.
+/// Words that compilers append to the name of a function for a part, copy or specialization of it.
 const OF_COPIES: [&str; 10] =
     ["cold", "default", "hot", "ifunc", "localalias", "resolver", "unlikely", "warm", "__uniq", "cfi_jt"];
 
-/// Further ones, which have a number: `f.constprop.0`, `f.llvm.7`.
+/// Further such words, which are followed by a number: `f.constprop.0`, `f.llvm.7`.
 const OF_NUMBERED_COPIES: [&str; 8] =
     ["clone", "constprop", "isra", "llvm", "lto_priv", "part", "simdclone", "specialized"];
 
-/// Reads a linkage name.
+/// Parses a linkage name.
 ///
-/// In C, C++ and Fortran, only what a compiler made of a function has a dot in its name. Other languages (Go, Julia, OCaml) and
-/// labels of assembly have dots in names. So only what compilers are known to add is left out.
+/// In C, C++ and Fortran, only names created by compilers contain a dot. Other languages (Go, Julia, OCaml) and
+/// assembly labels use dots in names. So only known additions of compilers are removed.
 pub(crate) fn function(linkage_name: &str) -> Function {
     if let Ok(rust) = rustc_demangle::try_demangle(linkage_name) {
         return Function::Named(format!("{rust:#}"));
@@ -44,9 +44,9 @@ pub(crate) fn function(linkage_name: &str) -> Function {
     }
 }
 
-/// A linkage name without what compilers add.
+/// A linkage name without the compilers' additions.
 fn as_written(name: &str) -> &str {
-    // No name that is mangled as C++ wants it has a dot.
+    // Mangled C++ names do not contain dots.
     if name.starts_with("_Z") {
         return name.split('.').next().unwrap_or(name);
     }
@@ -58,7 +58,7 @@ fn as_written(name: &str) -> &str {
         name = match numbered {
             Some((function, word)) if OF_NUMBERED_COPIES.contains(&word) || is_copy(word) => function,
             None if is_copy(last) => function,
-            // A function inside another one, by GCC: gfortran's internal procedures are many, and have the number always.
+            // GCC's nested functions, such as gfortran's many internal procedures, always have a number.
             None if is_number(last) && !function.starts_with("julia_") => function,
             _ => break,
         };
@@ -66,39 +66,39 @@ fn as_written(name: &str) -> &str {
     name
 }
 
-/// Whether a compiler put that word, which may have a number behind it, at the end of a name.
+/// Whether compilers append this word, possibly followed by a number, to a name.
 fn is_copy(word: &str) -> bool {
-    // Of functions that are compiled for several processors (`target_clones`).
+    // Copies of functions for different CPUs (`target_clones`).
     let is_of_processor = ["arch_", "avx", "sse"].iter().any(|name| word.starts_with(name));
     OF_COPIES.contains(&word) || is_of_processor
 }
 
-/// Whether a linkage name is Rust's.
+/// Whether a linkage name comes from Rust.
 pub(crate) fn is_of_rust(linkage_name: &str) -> bool {
     rustc_demangle::try_demangle(linkage_name).is_ok()
 }
 
-/// Function and line of a target region's kernel, as the programmer wrote it.
+/// Function and line of a target region's kernel, as written in the source.
 pub fn kernel(linkage_name: &str) -> Option<(String, u32)> {
     let (function, rest) = offloaded(linkage_name)?;
-    // What the compiler made of the kernel, and a number where there are several in a line, follows.
+    // Followed by the compilers' additions, and a number if there are several kernels in a line.
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     Some((demangled(function), digits.parse().ok()?))
 }
 
-/// The function that a kernel is, or that a target region's kernel is of, as the programmer wrote it.
+/// The function that a kernel is, or that contains its target region, as written in the source.
 pub fn kernel_function(linkage_name: &str) -> String {
     if let Some((function, _)) = kernel(linkage_name) {
         return function;
     }
-    // GCC's are `main._omp_fn.0`, and `main$_omp_fn$0` in PTX.
+    // GCC's names are `main._omp_fn.0`, and in PTX `main$_omp_fn$0`.
     let mut marks = ["._omp_fn.", "$_omp_fn$"].into_iter();
     let of_gcc = marks.find_map(|mark| linkage_name.split_once(mark));
     demangled(of_gcc.map_or(linkage_name, |(function, _)| function))
 }
 
-/// The parts of the name of a target region's kernel, `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`: function, and line
-/// with what follows.
+/// The parts of the name of a target region's kernel, `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`: the function, and
+/// the line with the rest.
 fn offloaded(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix("__omp_offloading_")?;
     let (_device, rest) = rest.split_once('_')?;
@@ -112,7 +112,7 @@ fn demangled(name: &str) -> String {
     symbol.and_then(|symbol| symbol.demangle_with_options(&options).ok()).unwrap_or_else(|| name.to_owned())
 }
 
-/// A function's name without its parameters, which make names of C++ longer than anybody reads: `f(int) const` is `f`.
+/// A function's name without its parameters, which make C++ names too long to read: `f(int) const` becomes `f`.
 pub fn without_parameters(function: &str) -> &str {
     let mut rest = function;
     for qualifier in [" &&", " &", " volatile", " const"] {
@@ -127,7 +127,7 @@ pub fn without_parameters(function: &str) -> &str {
         open == 0
     });
     match begin.map(|begin| &rest[..begin]) {
-        // The parentheses are the name's own: `operator()`, `(anonymous namespace)`.
+        // The parentheses belong to the name: `operator()`, `(anonymous namespace)`.
         None | Some("") => function,
         Some(name) if name.ends_with("operator") || name.ends_with("::") => function,
         Some(name) => name,

@@ -4,24 +4,24 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a module's addresses have no source lines, or not even functions.
+/// Why a module's addresses have no source lines, or not even function names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Problem {
-    /// The file is not there any more.
+    /// The file no longer exists.
     Missing,
-    /// The file is another one than the one that was traced: the program was rebuilt.
+    /// The file is not the traced one: the program was rebuilt.
     Changed,
-    /// The tracer could not identify the file, so no file is known to be the right one.
+    /// The tracer could not identify the file, so it cannot be verified.
     Unverifiable,
-    /// The file cannot be read, or is no ELF file.
+    /// The file cannot be read, or is not an ELF file.
     Unreadable,
-    /// A debug file is there, but it belongs to another build.
+    /// A debug file exists, but belongs to another build.
     DebugFileDiffers,
     /// Neither the module nor a separate file has debug information.
     NoDebugInfo,
-    /// A reason that a newer version wrote.
+    /// A reason from a newer version.
     #[serde(other)]
     Unknown,
 }

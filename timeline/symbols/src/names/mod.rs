@@ -1,4 +1,4 @@
-//! Names as people know them, and why some are missing.
+//! Names as shown to users, and why some are missing.
 
 pub(crate) mod function;
 pub(crate) mod missing_names;

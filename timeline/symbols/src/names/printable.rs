@@ -1,19 +1,20 @@
-//! Names as people may see them. Names come from programs and their files, and traces are handed on. Control characters in
-//! them would drive the reader's terminal, and a line break would forge a line. Marks of the writing direction would make one
-//! text look like another. They become escapes, such as `\x1b`, `\n` and `\u{202e}`.
+//! Makes names safe to display. Names come from programs and their files, and traces are passed on to others. Control
+//! characters in a name could control the reader's terminal, a line break could forge a line, and marks of the writing
+//! direction could make one text look like another. Such characters are shown as escapes, such as `\x1b`, `\n` and
+//! `\u{202e}`.
 //!
 //! ```text
 //! name --> printable --> table, line, message --> Printable --> terminal
-//!          (no line breaks)                       (whatever was forgotten; line breaks are those of the layout)
+//!          (no line breaks)                       (escapes what was missed; line breaks come from the layout)
 //! ```
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Whether a character is shown as an escape. These are control characters, also line breaks and tabs, marks of the writing
-/// direction, and separators of lines and paragraphs. Characters without a shape, which could hide text, are escapes, too, but
-/// for the joiners that scripts and emoji need.
+/// Whether a character is escaped: control characters, including line breaks and tabs; marks of the writing direction;
+/// separators of lines and paragraphs; and invisible characters, which could hide text, except for the joiners that
+/// scripts and emoji need.
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -31,16 +32,16 @@ pub fn is_unprintable(character: char) -> bool {
         )
 }
 
-/// Whether nothing in `text` would be an escape.
+/// Whether `text` contains no characters that are escaped.
 #[inline]
 pub fn is_printable(text: &str) -> bool {
-    // Nearly all text is plain ASCII, which is found without a branch for each byte.
+    // Nearly all text is plain ASCII, which is recognised without a branch for each byte.
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
     let all_plain = text.bytes().fold(true, |all, byte| all & is_plain(&byte));
     all_plain || !text.contains(is_unprintable)
 }
 
-/// `text` in one line that shows what is in it: with escapes in the place of what cannot be printed.
+/// `text` on one line, with unprintable characters as escapes.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if is_printable(text) {
         return Cow::Borrowed(text);
@@ -68,12 +69,12 @@ fn push(shown: &mut String, character: char) {
     }
 }
 
-/// A writer of text for people, in front of a terminal or a file: what cannot be printed becomes escapes, but for line
-/// breaks. Bytes that are no UTF-8 become U+FFFD.
+/// A writer in front of a terminal or a file with readable text. Unprintable characters become escapes, except for line
+/// breaks; invalid UTF-8 becomes U+FFFD.
 #[derive(Debug)]
 pub struct Printable<W: Write> {
     out: W,
-    /// The begin of a character whose end has not come.
+    /// The start of an incomplete character.
     begun: Vec<u8>,
 }
 
@@ -151,7 +152,7 @@ mod tests {
         let text = "a\u{9b}b\n\x1b[2J\u{e4}".as_bytes();
         let text = [text, b"\xff\n\x9b\xc3"].concat();
         let shown = "a\\x9bb\n\\x1b[2J\u{e4}\u{fffd}\n\u{fffd}";
-        // However it comes.
+        // For any division into pieces.
         for piece in 1..=text.len() {
             let mut out = Vec::new();
             let mut writer = Printable::new(&mut out);

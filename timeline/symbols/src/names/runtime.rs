@@ -1,19 +1,19 @@
-//! Which code is the OpenMP runtime's: an address there says nothing about the program.
+//! Recognises code of the OpenMP runtime, whose addresses say nothing about the program.
 //!
-//! Runtimes pass their own addresses where the program's call was a tail call, and for parts of `taskloop` and
-//! `cancel`. The construct around has the program's.
+//! Runtimes pass their own addresses if the program's call was a tail call, and for parts of `taskloop` and `cancel`.
+//! The construct around has an address in the program.
 
 use omptrace_runtimes::Runtime;
 
 use crate::files::loaded_module::file_name;
 
-/// True of the library of an OpenMP runtime, by its name: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0` in the wheels of
-/// Python, `libomptarget.rtl.x86_64.so`.
+/// Whether a path is an OpenMP runtime's library, by its name: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0` in Python
+/// wheels, `libomptarget.rtl.x86_64.so`.
 pub fn is_openmp_runtime(path: &str) -> bool {
     Runtime::has_code_in(file_name(path))
 }
 
-/// True of a function of a runtime that is linked into the program.
+/// Whether a function belongs to a runtime that is linked into the program.
 pub(crate) fn is_runtime_function(name: &str) -> bool {
     ["__kmp", "__tgt_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix))
 }

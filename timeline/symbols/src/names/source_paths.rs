@@ -1,12 +1,14 @@
-//! Paths of source files: one file has one name, and files of one name are distinguished.
+//! Paths of source files: each file has one name, and files with the same name are distinguished.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Folders that distinguish two files, at most. Stops paths of thousands of folders from being compared each with each.
+/// Maximum number of directories that distinguish two files. Limits the cost of comparing paths with thousands of
+/// directories.
 const MAX_FOLDERS: usize = 16;
 
-/// The path without `.`, `..` and empty parts, as the text says it: files are not asked. `..` stays where there is nothing before it
-/// to leave. LLVM and GDB do the same, since debug information has a header by as many paths as there are ways to include it.
+/// The path without `.`, `..` and empty parts, without asking the file system. `..` is kept if there is no directory
+/// before it. LLVM and GDB do the same, because debug information contains a header under as many paths as there are
+/// ways to include it.
 pub fn normalised(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -27,10 +29,11 @@ pub fn normalised(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// The names of files for people: the last part of the path, with as many folders as it takes to distinguish two files.
+/// The displayed names of files: the last part of the path, with as many directories as are needed to distinguish
+/// files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileNames {
-    /// Those that the last part does not distinguish, by path.
+    /// Names with directories, by path.
     longer: BTreeMap<String, String>,
 }
 
@@ -51,7 +54,7 @@ impl FileNames {
                 for path in &paths {
                     *counts.entry(last_parts(path, parts)).or_default() += 1;
                 }
-                // Where all differ from here on, all have as many folders.
+                // If all paths differ at this length, all get the same number of directories.
                 if counts.values().all(|count| *count == 1) || parts > MAX_FOLDERS {
                     let names = paths.iter().map(|path| match parts > MAX_FOLDERS {
                         true => ((*path).to_owned(), (*path).to_owned()),
@@ -72,7 +75,7 @@ impl FileNames {
     }
 }
 
-/// The last `parts` parts of a path, or all of it.
+/// The last `parts` parts of a path, or the whole path.
 fn last_parts(path: &str, parts: usize) -> &str {
     let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
     match slashes.nth(parts - 1) {

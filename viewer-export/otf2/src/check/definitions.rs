@@ -1,4 +1,4 @@
-//! The global definitions of an archive, as far as events are checked against them; and those of locations.
+//! The definitions that are needed to check events: an archive's global definitions, and those of locations.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -16,7 +16,7 @@ const ACCELERATOR: u8 = 2;
 const CPU_THREAD: u8 = 1; // OTF2_LocationType
 const ACCELERATOR_STREAM: u8 = 2;
 
-/// The definitions that the events of an archive refer to.
+/// The definitions to which the events of an archive refer.
 #[derive(Default)]
 pub(super) struct Definitions {
     known: HashSet<(Kind, u64)>,
@@ -29,20 +29,20 @@ pub(super) struct Definitions {
     /// The type of each parameter.
     pub(super) parameters: HashMap<u32, u8>,
     metric_members: HashMap<u32, u8>,
-    /// The types of each metric class's values.
+    /// The types of the values in each metric class.
     metric_classes: HashMap<u32, Vec<u8>>,
     metric_instances: HashMap<u32, u32>,
     /// The type of each attribute.
     pub(super) attributes: HashMap<u32, u8>,
     pub(super) clock: Option<ClockProperties>,
     paradigms: HashSet<u8>,
-    /// The locations that the groups of each paradigm are made of.
+    /// By paradigm, the locations in its group of communication locations.
     comm_locations: HashMap<u8, Vec<u64>>,
-    /// References that were not defined when they came.
+    /// References that were undefined when they occurred.
     forward: Vec<(Kind, u64, &'static str)>,
 }
 
-/// The content of a location's definition.
+/// The contents of a location's definition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocationFacts {
     pub(super) events: u64,
@@ -50,7 +50,7 @@ pub(super) struct LocationFacts {
     location_type: u8,
 }
 
-/// The content of a location group's definition.
+/// The contents of a location group's definition.
 #[derive(Clone, Copy, Debug)]
 struct GroupFacts {
     group_type: u8,
@@ -117,7 +117,7 @@ impl Definitions {
             }
             Definition::Region(region) if !self.paradigms.contains(&region.paradigm) => {
                 let (id, paradigm) = (region.id, region.paradigm);
-                // 0 is the paradigm that is not known, and needs none.
+                // Paradigm 0 is unknown, and needs no group.
                 if paradigm != 0 {
                     faults.add(Fault::Paradigm, || format!("{paradigm}, of region {id}"));
                 }
@@ -187,7 +187,7 @@ impl Definitions {
         self.groups.insert(id, group);
     }
 
-    /// Checks that need all definitions.
+    /// Checks that require all definitions.
     fn check_late(&mut self, faults: &mut Faults) {
         for (kind, number, name) in std::mem::take(&mut self.forward) {
             let fault = if self.known.contains(&(kind, number)) { Fault::Forward } else { Fault::Undefined };
@@ -203,7 +203,8 @@ impl Definitions {
         }
     }
 
-    /// A process has threads of the host, an accelerator streams, and a process that created it; neither has the other's.
+    /// Whether the group is consistent: a process has CPU threads, and an accelerator has streams and a creating
+    /// process; neither has the other's.
     fn is_sound_group(&self, id: u32, group: GroupFacts) -> bool {
         let (own, other) = match group.group_type {
             PROCESS => (CPU_THREAD, ACCELERATOR_STREAM),
@@ -227,7 +228,7 @@ impl Definitions {
         self.known.contains(&(kind, number))
     }
 
-    /// How many ranks a communicator has; `None` where its group is no list of locations.
+    /// Number of ranks in a communicator; `None` if its group is not a list of locations.
     pub(super) fn ranks(&self, comm: CommRef) -> Option<usize> {
         let group = self.groups.get(self.comm_groups.get(&comm.0)?)?;
         if group.group_type != COMM_GROUP {
@@ -239,7 +240,7 @@ impl Definitions {
         Some(group.members.len())
     }
 
-    /// How many ranks a window's communicator has.
+    /// Number of ranks in a window's communicator.
     pub(super) fn window_ranks(&self, window: u32) -> Option<usize> {
         self.ranks(*self.windows.get(&window)?)
     }
@@ -250,7 +251,7 @@ impl Definitions {
         self.metric_classes.get(class).map(Vec::as_slice)
     }
 
-    /// The locations of a team in the order of their numbers; `None` where its group is no group of locations.
+    /// The locations of a team in rank order; `None` if its group is not a group of locations.
     pub(super) fn members(&self, comm: CommRef) -> Option<Vec<u64>> {
         let group = self.groups.get(self.comm_groups.get(&comm.0)?)?;
         let all = self.comm_locations.get(&group.paradigm)?;
@@ -259,7 +260,7 @@ impl Definitions {
     }
 }
 
-/// The thing that a definition defines.
+/// The kind and number that a definition defines.
 fn defines(definition: &Definition) -> Option<(Kind, u64)> {
     use Definition as D;
     Some(match definition {
@@ -285,12 +286,12 @@ fn defines(definition: &Definition) -> Option<(Kind, u64)> {
     })
 }
 
-/// The content of a location's own definitions: its numbers in the global definitions, and how far its clock is off.
+/// The contents of a location's own definitions: mappings to global numbers, and clock offsets.
 #[derive(Default)]
 pub(super) struct LocalDefinitions {
     numbers: HashMap<(Kind, u64), u64>,
     mapped: HashSet<Kind>,
-    /// Times, and what is to be added to them.
+    /// Times, and the offset to add at each.
     clock_offsets: Vec<(u64, i64)>,
 }
 
@@ -346,7 +347,7 @@ impl LocalDefinitions {
         }
     }
 
-    /// The global number; those without one of their own are global.
+    /// The global number for a local one. A number without a mapping is global.
     #[inline]
     pub(super) fn global(&self, kind: Kind, local: u64) -> u64 {
         if self.numbers.is_empty() {
@@ -355,8 +356,8 @@ impl LocalDefinitions {
         self.numbers.get(&(kind, local)).copied().unwrap_or(local)
     }
 
-    /// The time on the archive's clock. Between two offsets it is interpolated, before the first and behind the last the
-    /// nearest two give it; one alone gives nothing.
+    /// The time on the archive's clock. It is interpolated between two offsets, and extrapolated from the nearest two
+    /// before the first and after the last. A single offset has no effect.
     pub(super) fn global_time(&self, time: u64) -> u64 {
         let offsets = &self.clock_offsets;
         if offsets.len() < 2 {
@@ -366,7 +367,7 @@ impl LocalDefinitions {
         let next = next.clamp(1, offsets.len() - 1);
         let ((begin, from), (end, to)) = (offsets[next - 1], offsets[next]);
         let passed = (i128::from(time) - i128::from(begin)) as f64;
-        // An archive may state two offsets of one moment, and in any order: the line between them is steep without bound.
+        // An archive may contain two offsets for the same time, in any order, so the slope between them is unbounded.
         let distance = (i128::from(end) - i128::from(begin)) as f64;
         let slope = (i128::from(to) - i128::from(from)) as f64 / distance;
         let offset = i128::from(from).saturating_add((passed * slope).round() as i128);
@@ -412,7 +413,7 @@ mod tests {
         let bent = [(100, 10), (200, 20), (300, -80)];
         assert_eq!(times(&bent), [0, 110, 165, 220, 220]);
         assert_eq!(times(&[(100, -90), (200, -90)]), [0, 10, 60, 110, 210]);
-        // What makes no sense gives some time, and no panic.
+        // Invalid offsets must lead to some time, not to a panic.
         times(&[(100, i64::MAX), (100, i64::MIN)]);
         times(&[(200, i64::MIN), (100, i64::MAX)]);
         times(&[(0, i64::MAX), (u64::MAX, i64::MAX)]);

@@ -1,11 +1,11 @@
-//! The events of an archive, in the order of time over all locations, and the rules that they keep.
+//! Checks the rules for the events of an archive, in chronological order over all locations.
 //!
 //! ```text
 //! source    the events of one location
 //! tasks     tasks are created once, run where they exist, and leave what they enter
 //! teams     forks, joins and members of teams
-//! locks     locks are acquired in their order, and released by who has them
-//! rma       transfers complete once
+//! locks     locks are acquired in order, and released by their holders
+//! rma       transfers are completed once
 //! programs  a program encloses its process's events, and events are within the clock's range
 //! values    ranks, metrics, parameters and references are as defined
 //! ```
@@ -36,7 +36,7 @@ const PARAMETER_STRING: u8 = 0;
 const PARAMETER_INT64: u8 = 1;
 const PARAMETER_UINT64: u8 = 2;
 
-/// The entries of a map in the order of their keys: of several faults, the first is the same in each run.
+/// The entries of a map, sorted by key, so that the first of several faults is the same in each run.
 fn in_order<K: Ord, V>(map: &HashMap<K, V>) -> Vec<(&K, &V)> {
     let mut entries: Vec<_> = map.iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);
@@ -51,9 +51,10 @@ pub(super) struct Checker<'a> {
     members: HashMap<CommRef, Option<Vec<u64>>>,
     /// The open regions of each explicit task that exists.
     tasks: HashMap<TaskName, Vec<u64>>,
-    /// Tasks that were switched to at this time and are not created yet: at equal times, locations come in any order.
+    /// Tasks that were switched to at the current time, but are not created yet. Locations may come in any order if
+    /// times are equal.
     early: HashMap<TaskName, u64>,
-    /// The acquisitions of each lock: one bit each.
+    /// The acquisition numbers of each lock, one bit each.
     locks: HashMap<u32, Vec<u64>>,
     programs: HashMap<u32, Program>,
 }
@@ -123,7 +124,7 @@ impl<'a> Checker<'a> {
         self.finish();
     }
 
-    /// Reads the next event of a location. False where there is none.
+    /// Reads the next event of a location. False at the end.
     fn advance(&mut self, index: usize) -> bool {
         let source = &mut self.sources[index];
         let before = source.time;
@@ -146,14 +147,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A chunk states the numbers of its events.
+    /// Checks the event numbers in a chunk's header.
     fn check_chunk(&mut self, index: usize, at_end: bool) {
         let source = &mut self.sources[index];
         let stated = source.records.stated;
         if stated == source.chunk && !at_end {
             return;
         }
-        // The newest event is the first of the new chunk.
+        // The newest event is the first one in the new chunk.
         let before = source.events - u64::from(!at_end);
         let (location, (_, last)) = (source.location, source.chunk);
         let is_wrong = last != before || (!at_end && stated.0 != source.events);
@@ -249,7 +250,7 @@ impl<'a> Checker<'a> {
         self.faults.add(fault, || format!("location {location} at {time}"));
     }
 
-    /// All events were checked: what is missing?
+    /// Checks for missing events after all events have been read.
     fn finish(mut self) {
         for index in 0..self.sources.len() {
             let source = &self.sources[index];

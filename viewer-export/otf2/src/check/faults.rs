@@ -1,4 +1,4 @@
-//! The faults of an archive, counted per kind.
+//! The faults of an archive, counted by kind.
 
 use omptrace_trace_format::Severity;
 
@@ -55,12 +55,12 @@ faults! {
     Rma Error "rma" "transfers and their completions do not match";
 }
 
-/// The faults that were found: how often, and where first, in the order in which they were met.
+/// The faults found: how often each occurred, and where first, in the order of first occurrence.
 #[derive(Default)]
 pub(super) struct Faults(Vec<(Fault, u64, String)>);
 
 impl Faults {
-    /// There is a fault at `place`, which is put in words for the first of its kind.
+    /// Adds a fault at `place`, which is called only for the first one of its kind.
     #[cold]
     pub(super) fn add(&mut self, fault: Fault, place: impl FnOnce() -> String) {
         match self.0.iter_mut().find(|met| met.0 == fault) {
@@ -69,7 +69,7 @@ impl Faults {
         }
     }
 
-    /// All of them, the worst first.
+    /// All faults, the most severe first.
     pub(super) fn findings(self) -> Vec<Finding> {
         let finding = |(fault, count, place): &(Fault, u64, String)| {
             let (severity, name, words) = fault.of();

@@ -1,5 +1,5 @@
-//! Whether an archive, of ours or of anybody, is as OTF2 and the tools that read it want it. Reference tools look at
-//! little: order of times, nesting, counts and most references are not checked there.
+//! Checks whether an archive from any writer conforms to OTF2 and to the expectations of tools. Reference tools check
+//! little: not the order of times, nesting, counts, or most references.
 
 mod definitions;
 mod events;
@@ -21,9 +21,9 @@ use faults::{Fault, Faults};
 use omptrace_trace_format::Finding;
 use reader::{Anchor, Records};
 
-/// Reads a whole archive, by its anchor, and lists what is not as it should be, the worst first. It checks files,
-/// chunks, counts, references, times, nesting of each task, teams, tasks, locks and transfers. The archive is sound
-/// unless a warning or an error is among them.
+/// Reads the archive with this anchor, and lists its problems, the most severe first. Checks files, chunks, counts,
+/// references, times, nesting in each task, teams, tasks, locks and transfers. The archive is sound unless the list
+/// contains a warning or an error.
 pub fn check_archive(anchor: &Path) -> Vec<Finding> {
     let stated = match Anchor::read(anchor) {
         Ok(stated) => stated,
@@ -40,7 +40,7 @@ pub fn check_archive(anchor: &Path) -> Vec<Finding> {
     faults.findings()
 }
 
-/// An archive need not have markers; each is of a kind that was defined, and belongs to something that is.
+/// Checks the markers, which are optional. Each must have a defined kind and scope.
 fn check_markers(path: &Path, anchor: &Anchor, definitions: &Definitions, faults: &mut Faults) {
     let Ok(mut records) = Records::open(path, anchor.definition_chunk_bytes, false) else {
         return;
@@ -65,7 +65,7 @@ fn check_markers(path: &Path, anchor: &Anchor, definitions: &Definitions, faults
     }
 }
 
-/// The kind of thing that a marker's scope refers to (`OTF2_MarkerScope`).
+/// The kind of definition to which a marker's scope refers (`OTF2_MarkerScope`).
 fn scope_kind(scope: u8) -> Option<Kind> {
     Some(match scope {
         1 => Kind::Location,

@@ -1,4 +1,4 @@
-//! Files of an archive, record by record, one chunk in memory at a time.
+//! Reads files of an archive record by record, with one chunk in memory at a time.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use crate::records::{
     BIG_ENDIAN, CHUNK_HEADER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, TIMESTAMP, is_singleton,
 };
 
-/// Chunks of other sizes are refused by the reference library. The larger bounds what we keep in memory of each file.
+/// The reference library refuses chunks of other sizes. The maximum limits the memory needed per file.
 const CHUNK_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(16 << 20);
 
 /// Why a file cannot be read, or not to its end.
@@ -25,7 +25,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The content of an archive's anchor.
+/// The contents of an archive's anchor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Anchor {
     pub(super) event_chunk_bytes: usize,
@@ -84,17 +84,17 @@ pub(super) struct Records {
     path: PathBuf,
     chunk_bytes: usize,
     chunk: Vec<u8>,
-    /// Where the chunk begins in the file.
+    /// The offset of the chunk in the file.
     start: u64,
     at: usize,
     big_endian: bool,
     has_times: bool,
-    /// The first and the last event of this chunk, as it states them.
+    /// The numbers of the first and last event in this chunk, according to its header.
     pub(super) stated: (u64, u64),
 }
 
 impl Records {
-    /// Opens a file; `has_times` distinguishes events from definitions.
+    /// Opens a file. `has_times`: the file contains events rather than definitions.
     pub(super) fn open(path: &Path, chunk_bytes: usize, has_times: bool) -> io::Result<Records> {
         Ok(Records {
             file: open_regular(path)?,
@@ -141,7 +141,7 @@ impl Records {
         Ok(())
     }
 
-    /// The next record: what `parse` makes of its number and fields. `None` at the end of the file.
+    /// Reads the next record. `parse` converts its number and fields. `None` at the end of the file.
     pub(super) fn next<T>(
         &mut self,
         parse: impl FnOnce(u8, &mut Bytes<'_>) -> Option<T>,
@@ -170,12 +170,12 @@ impl Records {
         }
     }
 
-    /// The fields of the record `id`, taken off.
+    /// Removes the fields of a record with this `id` from the front.
     fn fields<'b>(&self, id: u8, from: &mut Bytes<'b>) -> Option<Bytes<'b>> {
         let len = if self.has_times && id == TIMESTAMP {
             8
         } else if self.has_times && is_singleton(id) {
-            // The first byte is the number's own length.
+            // The first byte is the length of the number itself.
             match usize::from(*from.rest.first()?) {
                 0xff => 1,
                 len => 1 + len,

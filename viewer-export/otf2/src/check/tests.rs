@@ -1,4 +1,4 @@
-//! Given these events, these faults are found. Events are written as words: time, name, numbers.
+//! Tests which faults are found in given events. Events are written as words: time, name, numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const SOUND: [&str; 2] = [
     "3 team_begin 0; 3 enter 1; 6 put 4; 7 acquire 7 2; 8 release 7 2; 8 done 4; 9 leave 1; 9 team_end 0",
 ];
 
-/// An archive of two locations, a team of both (0) and one of the first alone (1), and regions 0 to 2.
+/// An archive of two locations, a team of both (0), a team of the first alone (1), and regions 0 to 2.
 struct Sample {
     folder: TempDir,
 }
@@ -102,14 +102,14 @@ impl Sample {
         self.folder.path().join(name)
     }
 
-    /// The names of what is found.
+    /// The names of the faults found.
     fn faults(&self) -> Vec<&'static str> {
         let findings = check_archive(&self.path("traces.otf2"));
         findings.iter().map(|finding| finding.name).collect()
     }
 }
 
-/// Writes the events of a location; gives their number.
+/// Writes the events of a location; returns their number.
 fn write(archive: &Archive, location: u32, events: &str) -> u64 {
     let mut file = EventFile::create(archive.events(location), archive.event_chunk_bytes());
     for event in events.split(';') {
@@ -183,7 +183,7 @@ fn a_sound_archive_has_no_faults() {
     assert_eq!(Sample::new(SOUND).faults(), [""; 0]);
 }
 
-/// Events of the sound archive that are replaced, and what is found then.
+/// Events of the sound archive, their replacement, and the faults that this causes.
 const EVENT_FAULTS: &[(&str, &str, &[&str])] = &[
     ("11 program_end", "12 program_end", &["outside_clock"]),
     ("7 enter 2", "6 enter 2", &["time_went_back"]),
@@ -228,7 +228,7 @@ fn faults_of_events_are_found() {
     }
 }
 
-/// Several of a kind are found, and the same is the first in each run; it is named in words.
+/// If there are several faults of a kind, the first one is the same in each run, and its place is described.
 #[test]
 fn the_first_fault_of_a_kind_is_named_in_words() {
     let created = "4 create 0 0 9; 4 create 0 0 2; 4 create 0 0 5; 4 create 0 1 3; 4 create 0 0 1";
@@ -265,7 +265,7 @@ fn faults_of_files_are_found() {
         patch(&sample.path(file), change);
         assert_eq!(sample.faults(), expected, "{file}");
     };
-    // The counts of locations and definitions, and the size of chunks.
+    // The counts of locations and definitions, and the chunk size.
     check("traces.otf2", |bytes| bytes[30] += 1, &["location_count"]);
     check("traces.otf2", |bytes| bytes[38] += 1, &["definition_count"]);
     check("traces.otf2", |bytes| bytes[14] = 0, &["anchor"]);
@@ -288,10 +288,10 @@ fn missing_files_are_found() {
     check("traces/1.evt", &["missing_file"]);
 }
 
-/// Each byte of each file changed in several ways, and each file cut at each byte.
+/// Changes each byte of each file in several ways, and truncates each file at each byte.
 #[test]
 fn no_byte_of_any_file_makes_it_panic() {
-    /// Records, and not the rest of a chunk.
+    /// Covers the records, but not the padding of a chunk.
     const BYTES: usize = 300;
 
     let sample = Sample::new(SOUND);

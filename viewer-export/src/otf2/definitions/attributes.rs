@@ -1,4 +1,4 @@
-//! Details of events: each argument of the timeline is an attribute of the same name.
+//! Attributes of events: each argument of a timeline item becomes an attribute of the same name.
 
 use omptrace_timeline::model::{Argument, Value};
 use otf2_archive::buffer::{Buffer, Out};
@@ -8,23 +8,24 @@ use otf2_archive::records::{ATTRIBUTE_LIST, Attribute};
 use crate::otf2::definitions::strings::Strings;
 use crate::writer::interned_text::ByWord;
 
-/// More than any event of the timeline has.
+/// More attributes than any event of the timeline has.
 const MAX_ATTRIBUTES: usize = 16;
-/// The bytes that they take: each a number, a type and a value, behind the record's number and length and their count.
+/// Maximum size of an attribute list: number and length of the record, the count, and for each attribute a number, a
+/// type and a value.
 const MAX_LIST_BYTES: usize = 2 + 2 + MAX_ATTRIBUTES * (5 + 1 + 9);
 const _: () = assert!(MAX_LIST_BYTES < 2 + 0xff);
-/// Types of values by number, up to the last that attributes have.
+/// Number of value types, up to the last one that attributes use.
 const TYPES: usize = 1 + TypedValue::LOCATION as usize;
 
-/// The attributes of an archive, and the list that is being made.
+/// The attributes of an archive, and the list that is being created.
 pub(crate) struct Attributes {
     definitions: Vec<Attribute>,
-    /// By the type of the value: a name may have several.
+    /// By the type of the value: several attributes may have the same name.
     heads: Box<ByWord<[Head; TYPES]>>,
     list: Buffer,
 }
 
-/// An attribute's number and type, as lists have them in front of the value. Empty where they were not asked for.
+/// The number and type of an attribute, as they precede the value in lists. Empty if not used yet.
 #[derive(Clone, Copy, Default)]
 struct Head {
     bytes: [u8; 8],
@@ -40,7 +41,7 @@ impl Attributes {
         }
     }
 
-    /// The record in front of an event that has these arguments.
+    /// The attribute record for an event with these arguments.
     #[inline(always)]
     pub(crate) fn list(&mut self, strings: &mut Strings, arguments: &[Argument<'_>]) -> &[u8] {
         if arguments.is_empty() {
@@ -56,7 +57,7 @@ impl Attributes {
         self.begin(arguments.len());
         for argument in arguments {
             let value = match argument.value {
-                // Most are numbers.
+                // Most values are numbers.
                 Value::Uint(number) | Value::Hex(number) => {
                     self.put_head(strings, argument.name, TypedValue::UINT64);
                     number.put(&mut self.list);
@@ -71,7 +72,7 @@ impl Attributes {
         self.list.bytes()
     }
 
-    /// Like [`Attributes::list`], of values that are no arguments.
+    /// Like [`Attributes::list`], for values that are not arguments.
     pub(crate) fn values(&mut self, strings: &mut Strings, values: &[(&'static str, TypedValue)]) -> &[u8] {
         self.begin(values.len());
         for (name, value) in values {
@@ -98,7 +99,7 @@ impl Attributes {
         self.list.bytes_mut()[1] = len as u8;
     }
 
-    /// Appends the number and the type of an attribute.
+    /// Appends the number and type of an attribute.
     #[inline(always)]
     fn put_head(&mut self, strings: &mut Strings, name: &'static str, value_type: u8) {
         let heads = self.heads.get(name, || [Head::default(); TYPES]);
@@ -114,7 +115,8 @@ impl Attributes {
     }
 }
 
-/// The head of an attribute in lists, of this name and type, in front of the value; defines it where it is new.
+/// The number and type of the attribute with this name and type, as they precede the value in lists. Defines the
+/// attribute if it is new.
 #[cold]
 fn head_of(definitions: &mut Vec<Attribute>, strings: &mut Strings, name: &str, value_type: u8) -> Head {
     let text = strings.number(name);

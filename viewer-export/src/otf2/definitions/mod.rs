@@ -1,6 +1,6 @@
-//! The definitions of an archive, written when all of its events are.
+//! The definitions of an archive, written after all of its events.
 //!
-//! A definition comes behind those that it refers to: some readers resolve references while they read.
+//! Each definition follows the definitions to which it refers, because some readers resolve references while reading.
 
 pub(crate) mod attributes;
 pub(crate) mod process_times;
@@ -52,10 +52,10 @@ const MAPPING_COMM: u8 = 6; // OTF2_MappingType
 const SCOPE_LOCATION_GROUP: u8 = 2; // OTF2_MarkerScope
 
 impl Otf2 {
-    /// Writes what the events refer to, and the anchor.
+    /// Writes the definitions to which the events refer, and the anchor.
     ///
     /// # Errors
-    /// The first of writing.
+    /// The first write error.
     pub(super) fn write_definitions(mut self) -> io::Result<()> {
         let nodes = self.system_tree();
         let groups = self.location_groups(&nodes);
@@ -155,7 +155,7 @@ impl Otf2 {
         }
     }
 
-    /// A process each, and behind them all an accelerator for each device that did something.
+    /// One location group per process, followed by an accelerator for each device with activity.
     fn location_groups(&mut self, nodes: &SystemTree) -> Vec<LocationGroup> {
         let strings = &mut self.strings;
         let processes = self.processes.iter().zip(&nodes.of_process);
@@ -183,7 +183,7 @@ impl Otf2 {
         groups
     }
 
-    /// The facts that each process's timeline was made of.
+    /// Facts about each process's trace.
     fn group_properties(&mut self) -> Vec<LocationGroupProperty> {
         let strings = &mut self.strings;
         let mut properties = Vec::new();
@@ -203,7 +203,7 @@ impl Otf2 {
         properties
     }
 
-    /// All threads, and behind them all streams.
+    /// All threads, followed by all streams.
     fn locations(&mut self) -> Vec<Location> {
         let strings = &mut self.strings;
         let threads = self.threads.iter().map(|thread| {
@@ -226,7 +226,7 @@ impl Otf2 {
         (0..).zip(threads.chain(streams)).map(location).collect()
     }
 
-    /// The number of a stream as a location: no more threads come.
+    /// The location number of a stream, after all threads are known.
     fn stream_number(&self, stream: u32) -> u32 {
         self.threads.len() as u32 + stream
     }
@@ -239,7 +239,7 @@ impl Otf2 {
         })
     }
 
-    /// The paradigms of the regions, and OpenMP's in any case.
+    /// The paradigms of the regions; OpenMP's is always included.
     fn paradigms(&mut self) -> Vec<Paradigm> {
         let has_streams = !self.streams.streams.is_empty();
         let mut paradigms: Vec<u8> = self
@@ -269,7 +269,7 @@ impl Otf2 {
             .collect()
     }
 
-    /// Machine, below it a node per host, and below that one per device of a process.
+    /// The machine, below it a node per host, and below that one per device of a process.
     fn system_tree(&mut self) -> SystemTree {
         let strings = &mut self.strings;
         let mut tree = SystemTree::default();
@@ -296,13 +296,13 @@ impl Otf2 {
         tree
     }
 
-    /// A group of all threads, one per distinct team, and the communicators of the teams. Gives the numbers of the next
-    /// group and communicator.
+    /// Writes a group of all threads, a group per distinct team, and the communicators of the teams. Returns the next
+    /// group and communicator numbers.
     fn put_teams(&self, file: &mut DefinitionFile) -> (u32, u32) {
-        // All threads are in it by number, so members of teams are numbers of locations.
+        // All threads are in the group in order, so the members of teams can be location numbers.
         let mut locations: Vec<u64> = (0..self.threads.len() as u64).collect();
         if self.regions.enums().target_paradigm() == paradigm::OPENMP {
-            // The paradigm's only group of locations is the window's, too.
+            // A paradigm has only one group of locations, which the window uses, too.
             let streams = 0..self.streams.streams.len() as u32;
             locations.extend(streams.map(|stream| u64::from(self.stream_number(stream))));
         }
@@ -334,8 +334,8 @@ impl Otf2 {
         (groups.len() as u32 + 1, comms.len() as u32)
     }
 
-    /// The window through which transfers go, and the communicator of those who take part: all streams, and the threads
-    /// that asked for transfers.
+    /// Writes the window for transfers, and the communicator of its participants: all streams, and the threads that
+    /// requested transfers.
     fn put_window(&self, file: &mut DefinitionFile, (next_group, comm): (u32, u32), name: StringRef) {
         let paradigm = self.regions.enums().target_paradigm();
         let number = |member: &Member| match *member {
@@ -361,8 +361,8 @@ impl Otf2 {
         file.put(&RmaWin { id: WINDOW.0, name, comm: CommRef(comm), flags: Added(0) });
     }
 
-    /// The number of each communicator in the archive, by that in the events. They are to count up without gaps, and those
-    /// of parents are to come first.
+    /// The number of each communicator in the archive, by its number in the events. The former are consecutive, and
+    /// parents come first.
     fn comm_numbers(&self) -> Vec<u32> {
         let comms: HashMap<u32, CommRef> =
             self.teams.comms().map(|(number, comm)| (number, comm.parent)).collect();
@@ -372,7 +372,7 @@ impl Otf2 {
         };
         let mut order: Vec<u32> = comms.keys().copied().collect();
         order.sort_unstable_by_key(|number| (depth(number), *number));
-        // Those of MPI come behind the teams.
+        // MPI communicators follow the teams.
         order.extend(self.communicators.numbers());
         let mut numbers = vec![0; order.iter().max().map_or(0, |most| *most as usize + 1)];
         for (new, old) in (0..).zip(order) {
@@ -381,7 +381,8 @@ impl Otf2 {
         numbers
     }
 
-    /// Each location's own definitions: where numbers of communicators are others than in the events, which.
+    /// Writes the own definitions of each location: a mapping of communicator numbers, if they differ from those in the
+    /// events.
     fn write_local_definitions(&self) -> io::Result<()> {
         let numbers = self.comm_numbers();
         let differ = (0..).zip(&numbers).any(|(old, new)| old != *new);
@@ -400,7 +401,7 @@ impl Otf2 {
         Ok(())
     }
 
-    /// Writes what was missing or repaired.
+    /// Writes notes about missing or repaired parts.
     fn write_markers(&self) -> io::Result<()> {
         if self.notes.is_empty() {
             return Ok(());
@@ -426,7 +427,7 @@ impl Otf2 {
         file.finish().map(|_| ())
     }
 
-    /// A number that other traces do not have.
+    /// An id that other traces do not have.
     fn trace_id(&self) -> u64 {
         let mut identity = Fold::default();
         identity.write_u64(self.start_realtime_ns.unwrap_or(0));

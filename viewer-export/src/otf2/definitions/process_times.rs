@@ -1,6 +1,6 @@
-//! When the events of a process lie.
+//! The time range of a process's events.
 
-/// When a process was seen.
+/// The first and the last time of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessTimes {
     pub(crate) first: u64,
@@ -14,7 +14,7 @@ impl Default for ProcessTimes {
 }
 
 impl ProcessTimes {
-    /// There is an event.
+    /// Includes the time of an event.
     #[inline]
     pub(crate) fn extend(&mut self, time: u64) {
         self.first = self.first.min(time);

@@ -1,4 +1,4 @@
-//! The facts that an archive was made of, as properties: of the archive, and of each process's location group.
+//! Facts about the traces as properties: of the archive, and of each process's location group.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) enum Property {
     Text(String),
 }
 
-/// The properties of a process, by name: `OMPTRACE::LOST_EVENTS`. Texts that are not known are left out: readers refuse
+/// The properties of a process, by name: `OMPTRACE::LOST_EVENTS`. Unknown texts are left out, because readers refuse
 /// empty ones.
 pub(crate) fn of_process(summary: &Summary) -> Vec<(String, Property)> {
     let repaired = summary.repairs.iter().map(|(_, count)| count).sum();
@@ -33,13 +33,13 @@ pub(crate) fn of_process(summary: &Summary) -> Vec<(String, Property)> {
     fixed.into_iter().chain(causes).filter(is_known).collect()
 }
 
-/// The properties of the archive: those of its processes together, and the version of who wrote it.
+/// The properties of the archive: combined from its processes, and the version of the writer.
 pub(crate) fn of_archive(processes: &[Summary]) -> Vec<(String, String)> {
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in processes.iter().flat_map(of_process) {
         match value {
-            // Damaged traces may have any number.
+            // Damaged traces may contain any number.
             Property::Number(number) => {
                 let sum = numbers.entry(name).or_default();
                 *sum = sum.saturating_add(number);

@@ -1,10 +1,10 @@
-//! The texts of an archive, each once.
+//! The texts of an archive, each stored once.
 
 use otf2_archive::encoding::StringRef;
 
 use crate::writer::interned_text::TextNumbers;
 
-/// Texts by number; number 0 is the empty one.
+/// Texts by number; number 0 is the empty text.
 pub(crate) struct Strings {
     numbers: TextNumbers,
     texts: Vec<String>,

@@ -1,8 +1,8 @@
-//! Answers about threads that are too many, late, or few, and about others that take the processors.
+//! Answers about too many, late, or too few threads, and about other programs that use the CPUs.
 
 use super::*;
 
-/// Both members of a team open regions of two threads, again and again: each begins 0.3 ms late.
+/// Both members of a team repeatedly open regions of two threads, each of which starts 0.3 ms late.
 pub(super) fn nested(processors: &'static str) -> Answers {
     let mut script = Script::new(4);
     script.metadata = Some(processors);
@@ -81,22 +81,22 @@ pub(super) fn nested_until(arrivals: [[u64; 2]; 2]) -> Answers {
     script.end(end)
 }
 
-/// What a thread does in a region inside is its work for the team around. That has all threads, so it is not narrow.
+/// A thread's work in a nested region is its work for the team around. That team has all threads, so it is not narrow.
 #[test]
 fn regions_inside_are_work_of_the_team_around() {
-    // One region takes three times as long as the other. In balance, both take twice as long.
+    // One region takes three times as long as the other. If balanced, both take twice as long.
     let answers = nested_until([[UNIT; 2], [3 * UNIT; 2]]);
     assert_eq!(ids(&answers), ["load_imbalance"]);
     let found = finding(&answers, "load_imbalance");
     nearly(found.gain_ns, UNIT);
-    // One of four threads works three times as long. In balance, each works one and a half times as long.
+    // One of four threads works three times as long. If balanced, each works one and a half times as long.
     let answers = nested_until([[UNIT; 2], [UNIT, 3 * UNIT]]);
     assert_eq!(ids(&answers), ["load_imbalance"]);
     let found = finding(&answers, "load_imbalance");
     nearly(found.gain_ns, 3 * UNIT / 2);
 }
 
-/// A team of two threads of the same work, again and again: the second begins 0.3 ms late.
+/// A team of two threads with equal work, repeatedly; the second starts 0.3 ms late.
 pub(super) fn late(processors: &'static str) -> Answers {
     let mut script = Script::new(2);
     script.metadata = Some(processors);
@@ -126,7 +126,7 @@ pub(super) fn late(processors: &'static str) -> Answers {
     script.end(rounds * UNIT)
 }
 
-/// To keep threads awake is no advice where they wait for processors.
+/// Keeping threads awake is not advised if they wait for CPUs.
 #[test]
 fn threads_that_begin_late_may_be_more_than_the_processors() {
     for (metadata, id) in [
@@ -147,8 +147,8 @@ fn threads_that_begin_late_may_be_more_than_the_processors() {
     }
 }
 
-/// Metadata of a process on these processors, whose two threads had this much processor time, in ns. The waits of its runtime are
-/// short where threads share processors.
+/// Metadata of a process on these CPUs, whose two threads had this much CPU time, in ns. The waits of its runtime are
+/// short if threads share CPUs.
 macro_rules! with_cpu_time {
     ($affinity:literal, $first:literal, $second:literal, $delay:literal) => {
         concat!(
@@ -166,7 +166,7 @@ macro_rules! with_cpu_time {
     };
 }
 
-/// Of 20 ms, the one processor works 19: no change saves more than the other one.
+/// Of 20 ms, the single CPU works 19 ms, so no change saves more than 1 ms.
 #[test]
 fn no_finding_gains_more_than_processors_can_give() {
     let answers = late(with_cpu_time!("3", "9500000", "9500000", "10000000"));
@@ -175,12 +175,12 @@ fn no_finding_gains_more_than_processors_can_give() {
     // All of the time is work.
     let answers = late(with_cpu_time!("3", "10000000", "10000000", "10000000"));
     assert_eq!(ids(&answers), [""; 0]);
-    // On two processors, threads that wait may spin: what they worked is not known as exactly.
+    // With two CPUs, waiting threads may spin, so the work is not known as exactly.
     let answers = late(with_cpu_time!("3,5", "20000000", "20000000", "0"));
     nearly(finding(&answers, "late_wake_up").gain_ns, 20 * 300_000);
 }
 
-/// Threads that sleep leave the processor to the others.
+/// Threads that sleep leave the CPU to the others.
 #[test]
 fn threads_that_sleep_are_not_too_many() {
     let answers = late(with_cpu_time!("3", "1000000", "1000000", "100000"));
@@ -194,7 +194,7 @@ fn threads_that_sleep_are_not_too_many() {
     assert_eq!(of_own.cpu_note, None);
 }
 
-/// Others had the processors: that is said, and nobody is told to spin.
+/// Other programs had the CPUs: this is reported, and spinning is not advised.
 #[test]
 fn a_busy_machine_is_said_first() {
     let answers = late(with_cpu_time!("3,5", "7000000", "7000000", "14000000"));
@@ -205,7 +205,8 @@ fn a_busy_machine_is_said_first() {
     assert!(!ids(&answers).contains(&"late_wake_up"), "{:?}", answers.findings);
 }
 
-/// 1.5 ms of the tracer behind the last event of two threads; in 0.5 ms more, the process ends. What an event costs is known.
+/// 1.5 ms of the tracer's time after the last event of two threads; 0.5 ms later, the process ends. The cost of an
+/// event is known.
 #[test]
 fn the_tracers_own_time_is_known() {
     let with = |json: &'static str| {
@@ -218,10 +219,10 @@ fn the_tracers_own_time_is_known() {
     let answers = with(of_end);
     assert_eq!(answers.accounting[Cause::Tracer], 2 * 1_500_000);
     assert_eq!(answers.accounting[Cause::Unobserved], 2 * 500_000);
-    // That alone is a finding as before.
+    // That alone is still a finding.
     assert!(ids(&answers).contains(&"tracer_disturbs"), "{:?}", answers.findings);
 
-    // What each event costs is no part of the program's time.
+    // The cost of events is not a part of the program's time.
     for costly in
         [r#"{"tracer_cost": {"event_ticks": 400000.0}}"#, r#"{"tracer_cost": {"event_ticks": 600000.0}}"#]
     {
@@ -234,7 +235,7 @@ fn the_tracers_own_time_is_known() {
     }
 }
 
-/// The region asks for four threads, as the one before has them, and gets two.
+/// The region requests four threads, the same number as the region before it, and gets two.
 #[test]
 fn regions_that_get_fewer_threads_than_they_ask_for_are_found() {
     for (asked, id) in [(4, "false_num_threads"), (2, "narrow_team")] {

@@ -1,17 +1,17 @@
-//! Traces of known times, written down event by event.
+//! Writes traces with known times, event by event.
 
 use omptrace_analysis::answers::Answers;
 
 use super::{adds_up, answers_of};
 
-/// A trace that is written down line by line, in any order of time. Of one moment, lines come by their rank.
+/// A trace that is written line by line, in any order of time. Lines with the same time are sorted by rank.
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) metadata: Option<&'static str>,
     pub(super) lines: Vec<(u64, u8, usize, String)>,
 }
 
-/// Ranks.
+/// Ranks of lines with the same time.
 pub(super) const INSIDE: u8 = 0;
 const ARRIVE: u8 = 1;
 const DEPART: u8 = 2;
@@ -24,7 +24,7 @@ pub(super) const LOOP: &str = "0x1234";
 pub(super) const UNIT: u64 = 1_000_000;
 
 impl Script {
-    /// `threads` threads; the first one's initial task.
+    /// `threads` threads; starts the first thread's initial task.
     pub(super) fn new(threads: u64) -> Script {
         let mut script = Script::default();
         for thread in 1..=threads {
@@ -45,13 +45,13 @@ impl Script {
         self.lines.push((time, rank, self.lines.len(), line));
     }
 
-    /// A region from `begin` on, whose thread i arrives at `arrivals[i]`. It ends a nanosecond after the last: of one moment, the
-    /// events of one thread come before those of the next.
+    /// A region from `begin` on, at whose end thread i arrives at `arrivals[i]`. It ends a nanosecond after the last
+    /// arrival, because events of one thread with the same time precede those of the next.
     pub(super) fn region(&mut self, begin: u64, code: &str, arrivals: &[u64]) -> u64 {
         self.region_until(begin, code, arrivals, None)
     }
 
-    /// Like [`Script::region`]; tasks run until `tasks`.
+    /// Like [`Script::region`], with tasks that run until `tasks`.
     pub(super) fn region_until(
         &mut self,
         begin: u64,
@@ -78,7 +78,7 @@ impl Script {
         end
     }
 
-    /// A thread has a mutex for a time.
+    /// A thread holds a mutex for some time.
     pub(super) fn mutex(&mut self, thread: u64, mutex: &str, [asked, got, released]: [u64; 3]) {
         let rank = |time| if time <= 1 { FIRST } else { INSIDE };
         self.at(asked, rank(asked), thread, &format!("mutex_acquire {mutex}"));

@@ -2,13 +2,13 @@ use std::process::Command;
 
 use super::*;
 
-/// The places of addresses of which nothing else is known.
+/// The places of addresses without known directives.
 fn named(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>, Checksums) {
     let offsets: Vec<_> = offsets.iter().map(|offset| (*offset, None)).collect();
     places(files, code, &offsets, Sources::older_than(0))
 }
 
-/// The region begins in line 5, and its first instruction is of an inlined function.
+/// The region starts in line 5, and its first instruction belongs to an inlined function.
 const SOURCE: &str = "static long sum;
 static inline __attribute__((always_inline)) void helper(long x) { __sync_fetch_and_add(&sum, x); }
 
@@ -18,7 +18,8 @@ int region(void) {
   return 0; }
 ";
 
-/// The library that `compiler` makes of the source. It is never run, and the runtime need not be where the linker looks.
+/// The library that `compiler` creates from the source. It is never run, so the runtime need not be found by the
+/// linker.
 fn compiled(compiler: &str, optimization: &str, source: &str) -> Files {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, library) = (folder.path().join("p.c"), folder.path().join("p.so"));
@@ -33,7 +34,7 @@ fn compiled(compiler: &str, optimization: &str, source: &str) -> Files {
     Files { module: Some(std::fs::read(&library).expect("the library")), ..Files::default() }
 }
 
-/// Function and line of the region that `compiler` makes of the source.
+/// Function and line of the region in the code that `compiler` creates.
 fn region(compiler: &str, optimization: &str) -> (Option<String>, Option<u32>) {
     let files = compiled(compiler, optimization, SOURCE);
     let file = parse(&files.module).expect("an ELF file");
@@ -60,7 +61,7 @@ fn each_region_of_gcc_is_at_its_directive() {
     }
 }
 
-/// By the address that the adapter for libgomp reports.
+/// At the address that libgomp's adapter reports.
 #[test]
 fn a_function_that_gcc_made_of_a_region_is_at_its_directive() {
     for optimization in ["-O0", "-O1", "-O2", "-O3"] {
@@ -75,7 +76,7 @@ fn a_function_that_gcc_made_of_a_region_is_at_its_directive() {
     }
 }
 
-/// As interprocedural optimization and link-time optimization make them.
+/// As created by interprocedural and link-time optimization.
 #[test]
 fn clones_of_a_function_that_gcc_made_are_one_place() {
     const SOURCE: &str = "volatile long sum;
@@ -95,7 +96,7 @@ CLONE(one, \"solve._omp_fn.0\") CLONE(two, \"solve._omp_fn.0.constprop.0\") CLON
     }
 }
 
-/// Clang gives a call that it merged of two line 0 (DWARF 5, 6.2.2).
+/// Clang gives line 0 to a call that it merged from two (DWARF 5, 6.2.2).
 #[test]
 fn a_call_without_a_line_has_none_of_a_caller() {
     const SOURCE: &str = "void __tgt_target_kernel(void);
@@ -122,7 +123,8 @@ void caller(void) {
     assert_eq!(place.callers.len(), 1);
 }
 
-/// Line and whether it is only near, of each loop of Clang's, by the order of the calls. `is_source_known`: it was not changed later.
+/// For each loop in Clang's code, in the order of the calls: the line, and whether it is only near. `is_source_known`:
+/// the source was not changed later.
 fn loops_of_clang(compiler: &str, optimization: &str, is_source_known: bool) -> Vec<(u32, bool)> {
     const SOURCE: &str = "void work(int);
 void separate(int n) {
@@ -190,7 +192,7 @@ fn clang_leaves_checksums_of_sources() {
         assert!(checksums.keys().all(|file| sources.contains(file)), "{checksums:?}");
         checksums.into_values().collect::<Vec<_>>()
     };
-    // As md5sum has it.
+    // As computed by md5sum.
     assert_eq!(of("clang-22"), ["dbff15185ff7bd60f5f2fca635bbb834"]);
     assert!(of("gcc").is_empty());
 }
@@ -237,7 +239,7 @@ fn the_vdso_has_names() {
 
 #[test]
 fn the_launch_of_a_kernel_without_a_line_has_that_of_its_construct() {
-    /// Launches as Clang 19's code does: at line 0, between lines 4 and 6, and 8 and 10.
+    /// Launches as in code from Clang 19: at line 0, between lines 4 and 6, and between lines 8 and 10.
     const SOURCE: &str = "volatile long sum;
 void __tgt_target_kernel(void);
 void region(void) {
@@ -271,10 +273,10 @@ void region(void) {
         places.filter_map(|place| Some(place.source?.1)).collect()
     };
     assert_eq!(lines(&[5, 9]), [5, 9]);
-    // Both, as far as anybody can say, of the only one.
+    // Both launches, because there is only one target construct.
     assert_eq!(lines(&[5]), [5, 5]);
     assert!(lines(&[]).is_empty());
-    // Two of them lie where only one can be.
+    // Two of the constructs are where only one can be.
     assert_eq!(lines(&[5, 6, 9]), [9]);
 }
 
@@ -302,7 +304,7 @@ void body(void) {
                 let line = caller.source.as_ref().map(|(_, line)| *line);
                 (caller.function.as_deref(), line)
             });
-            // Clang inlines a function that it makes of the region into another one; the programmer wrote one.
+            // Clang inlines the region's function into another generated function; the programmer wrote only one.
             assert_eq!(
                 lines.collect::<Vec<_>>(),
                 [(Some("outer"), Some(4)), (Some("body"), Some(7))],

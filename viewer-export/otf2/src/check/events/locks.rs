@@ -1,4 +1,4 @@
-//! Locks: acquired in their order, and released by who has them.
+//! Locks: acquired in order, and released by their holders.
 
 use super::{Checker, in_order};
 use crate::check::faults::Fault;
@@ -11,14 +11,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes an acquisition; false where there was one of that order.
+    /// Notes an acquisition; false if there was one with this number.
     fn note_acquisition(&mut self, lock: u32, order: u32) -> bool {
         let Some(bit) = order.checked_sub(1) else {
             return false;
         };
         let (word, mask) = ((bit / 64) as usize, 1 << (bit % 64));
         let orders = self.locks.entry(lock).or_default();
-        // More than the next few are no order that counts up; they show at the end.
+        // A number far beyond the last one does not fit a consecutive numbering; the gap is reported at the end.
         if word > orders.len() + 1024 {
             return false;
         }
@@ -28,7 +28,7 @@ impl Checker<'_> {
         is_new
     }
 
-    /// A task that moved may release elsewhere what it acquired.
+    /// A task that has moved may release a lock on another location than it acquired it.
     pub(super) fn release(&mut self, index: usize, time: u64, acquired: (u32, u32)) {
         if self.sources[index].locks.remove(&acquired) {
             return;
@@ -39,7 +39,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The acquisitions of each lock have the orders from 1 on.
+    /// The acquisitions of each lock must be numbered consecutively from 1.
     pub(super) fn finish_locks(&mut self) {
         for (lock, orders) in in_order(&self.locks) {
             let mut words = orders.iter().rev();

@@ -1,4 +1,4 @@
-//! Programs: each encloses its process's events, and all events are within the clock's range.
+//! Programs: each program encloses its process's events, and all events are within the clock's range.
 
 use super::{Checker, in_order};
 use crate::check::faults::Fault;
@@ -42,7 +42,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The begin of a program is the first event of its process, and its end the last.
+    /// The start of a program must be the first event of its process, and its end the last.
     pub(super) fn finish_programs(&mut self) {
         for (group, program) in in_order(&self.programs) {
             let first = program.first.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Transfers: each completes once.
+//! Transfers: each is completed once.
 
 use super::Checker;
 use crate::check::faults::Fault;

@@ -1,10 +1,10 @@
-//! What events have shown of programs and tasks.
+//! What the events so far show about programs and tasks.
 
 use std::fmt;
 
 use crate::encoding::CommRef;
 
-/// When a process was seen.
+/// The first and last times of a process.
 #[derive(Default)]
 pub(super) struct Program {
     pub(super) first: Option<u64>,
@@ -13,7 +13,7 @@ pub(super) struct Program {
     pub(super) end: Option<u64>,
 }
 
-/// A task by its name.
+/// Identifies a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TaskName {
     pub(super) team: CommRef,
@@ -28,10 +28,10 @@ impl fmt::Display for TaskName {
     }
 }
 
-/// Whose regions are open.
+/// The task to which open regions belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// The implicit task in the location's team at this place.
+    /// The implicit task of the location's team with this index.
     Implicit(usize),
     Explicit(TaskName),
 }

@@ -14,18 +14,19 @@ pub(super) struct Source {
     pub(super) facts: LocationFacts,
     pub(super) records: Records,
     pub(super) numbers: LocalDefinitions,
-    /// The event that is due.
+    /// The next event.
     pub(super) head: Option<(Event, Vec<Attribute>)>,
-    /// The time of the newest event, as the location has it, and on the archive's clock.
+    /// The time of the newest event, on the location's clock and on the archive's clock.
     pub(super) time: u64,
     pub(super) global_time: u64,
     pub(super) events: u64,
-    /// The number of the first event of the chunk being read, and that of the last.
+    /// The numbers of the first and last event in the current chunk.
     pub(super) chunk: (u64, u64),
 
-    /// The regions of the implicit tasks, by the place of their teams.
+    /// The regions of implicit tasks, by index of their team.
     pub(super) implicit: Vec<Vec<u64>>,
-    /// The teams, each with the task that the location goes on with behind it. The first is that outside of all.
+    /// The teams, each with the task that the location resumes after it. The first stands for the code outside of all
+    /// teams.
     pub(super) teams: Vec<(CommRef, Task)>,
     pub(super) task: Task,
     pub(super) forks: u64,

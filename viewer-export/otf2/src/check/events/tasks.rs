@@ -1,11 +1,11 @@
-//! Tasks: each is created once, runs where it exists, and leaves what it enters.
+//! Tasks: each is created once, runs only while it exists, and leaves the regions that it enters.
 
 use super::seen::{Task, TaskName};
 use super::{Checker, in_order};
 use crate::check::faults::Fault;
 
 impl Checker<'_> {
-    /// The open regions of the task that a location runs.
+    /// The open regions of the task that a location is running.
     pub(super) fn stack(&mut self, index: usize, time: u64) -> &mut Vec<u64> {
         let task = self.sources[index].task;
         if let Task::Explicit(name) = task
@@ -69,7 +69,7 @@ impl Checker<'_> {
         }
     }
 
-    /// All tasks are complete.
+    /// All tasks must be complete.
     pub(super) fn finish_tasks(&mut self) {
         for (task, _) in in_order(&self.early) {
             self.faults.add(Fault::TaskUnknown, || task.to_string());

@@ -1,4 +1,4 @@
-//! Teams, their forks and joins, and who is a member.
+//! Teams: forks, joins, and members.
 
 use super::Checker;
 use super::seen::Task;

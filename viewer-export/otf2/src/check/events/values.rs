@@ -1,4 +1,4 @@
-//! Ranks, metrics, parameters and references: each is as the definitions have it.
+//! Ranks, metrics, parameters and references: each must conform to the definitions.
 
 use super::Checker;
 use super::source::Attribute;
