@@ -8,9 +8,9 @@ use omptrace_trace_format::event::{DeviceClock, DeviceTranslation, WideRow};
 use omptrace_trace_format::field::{Seconds, Ticks};
 use omptrace_trace_format::metadata;
 
-use crate::os::system;
 use crate::os::threads::lock::Mutex;
 use crate::os::time::clock;
+use crate::os::{signals, system};
 use crate::recorder::recorder;
 use crate::recorder::recorder::{Mode, Recorder};
 use crate::recorder::thread_stream::Kind;
@@ -115,7 +115,7 @@ impl Traced {
     pub(super) fn start(&self, session: &'static Session, source: &'static dyn BufferSource) {
         // Threads that the tracer creates must not receive the program's signals.
         let start = || self.tracer.start(source);
-        let mut setup = system::without_signals(start);
+        let mut setup = signals::without_signals(start);
         setup.problems.extend_from_slice(&self.others);
         let traces = setup.format.is_some();
         *self.setup.lock() = setup;

@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::os::system;
+use crate::os::signals;
 use crate::os::threads::containment::contained;
 
 /// How much is printed (`OMPTRACE_LOG`).
@@ -35,7 +35,7 @@ pub(crate) fn say(level: Level, message: Arguments<'_>) {
     }
     let line = format!("omptrace: {message}\n");
     // A failed write has nowhere to be reported.
-    let _ = contained(|| system::write_without_signal(libc::STDERR_FILENO, line.as_bytes()));
+    let _ = contained(|| signals::write_without_signal(libc::STDERR_FILENO, line.as_bytes()));
 }
 
 /// `warning!("...")`: one line on stderr.

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`system`] | system calls that no other library can replace |
+//! | [`signals`] | blocks signals on the calling thread |
 //! | [`threads::lock`] | mutex and semaphore over futex(2) |
 //! | [`time::clock`] | the time of an event; it is on the hot path |
 //! | [`threads::thread_word`] | a word for each thread; it is on the hot path |
@@ -29,6 +30,7 @@ pub(crate) mod log;
 pub(crate) mod panics;
 pub(crate) mod perf;
 pub(crate) mod sanitizer;
+pub(crate) mod signals;
 pub(crate) mod system;
 pub(crate) mod threads;
 pub(crate) mod time;

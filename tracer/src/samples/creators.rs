@@ -16,7 +16,7 @@ use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, 
 use super::session_samples;
 use super::unwind;
 use crate::callbacks;
-use crate::os::system;
+use crate::os::signals;
 use crate::os::time::clock;
 use crate::recorder::callback::Function;
 use crate::recorder::guarded::guarded;
@@ -137,7 +137,7 @@ fn store_stack(created: Created) -> bool {
     let record = number.checked_sub(1).and_then(sampled_threads::of_number);
     let record = record.filter(|record| record.is_of_this_thread());
     // Without signals, because the handler uses the same ring.
-    record.is_none_or(|record| system::without_signals(|| store(record, created)))
+    record.is_none_or(|record| signals::without_signals(|| store(record, created)))
 }
 
 fn store(record: &Sampled, created: Created) -> bool {

@@ -6,7 +6,7 @@
 use omptrace_trace_format::event::{CompactRow, Counters, Event, ParallelBegin, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
 
-use crate::os::system;
+use crate::os::signals;
 use crate::os::threads::stack;
 use crate::os::time::clock;
 use crate::recorder::recorder::{self, Mode, Recorder};
@@ -116,7 +116,7 @@ pub(crate) fn leave() {
     }
     recorder.close();
     // Events of a signal handler would count as the tracer's own.
-    system::without_signals(|| end_recorder(recorder));
+    signals::without_signals(|| end_recorder(recorder));
 }
 
 /// Ends the stream of the calling thread's recorder, which is busy, and gives the recorder back.
@@ -217,7 +217,7 @@ fn recorder_of_this_thread() -> Option<&'static Recorder> {
         recorder if recorder.stream.number.get() != 0 => Some(recorder),
         recorder if recorder.is_ours() => None,
         // A signal handler with events would take another recorder.
-        _ => system::without_signals(new_recorder_of_this_thread),
+        _ => signals::without_signals(new_recorder_of_this_thread),
     }
 }
 

@@ -18,10 +18,10 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use crate::os::system;
 use crate::os::threads::lock::{Mutex, Semaphore};
 use crate::os::time::clock::Stopwatch;
 use crate::os::unwatched::Unwatched;
+use crate::os::{signals, system};
 
 /// Bytes of the thread's stack; packing chunks has its buffers on the heap.
 const STACK_BYTES: usize = 2 << 20;
@@ -165,7 +165,7 @@ fn spawn(name: &'static CStr, work: Work) -> io::Result<()> {
         null_mut()
     }
     let start = Box::into_raw(Box::new((name, Some(work))));
-    let error = system::without_signals(|| match create(begin, start.cast(), STACK_BYTES) {
+    let error = signals::without_signals(|| match create(begin, start.cast(), STACK_BYTES) {
         // The stack includes the thread-local storage of all the program's libraries, which may be larger than the
         // requested stack.
         libc::EINVAL => create(begin, start.cast(), 0),
