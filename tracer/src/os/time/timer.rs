@@ -5,7 +5,7 @@ use std::io;
 
 use interpose::system_call;
 
-use crate::os::system::Signals;
+use crate::os::signals::Signals;
 
 /// The handler of a signal.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
