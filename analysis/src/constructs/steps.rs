@@ -3,6 +3,7 @@
 //! A program's frames are its steps; else the outermost range that was at least [`MIN_STEPS`] times. Where ranges of several threads
 //! have the name, each instance counts.
 
+use omptrace_timeline::model::Ns;
 use serde::{Deserialize, Serialize};
 
 use crate::constructs::ranges::{Instance, Ranges};
@@ -48,6 +49,9 @@ pub struct Steps {
     /// All steps in their order, at most 256 bins of them.
     #[serde(default)]
     pub bins: Vec<StepBin>,
+    /// When each step began and ended, in nanoseconds since the timeline's start. No part of answers that are stored.
+    #[serde(skip)]
+    pub instances: Vec<(Ns, Ns)>,
 }
 
 /// Steps that follow each other; only one where a program has few.
@@ -127,6 +131,7 @@ impl Steps {
             worst,
             steps_per_bin: steps_per_bin as u64,
             bins: durations.chunks(steps_per_bin).map(StepBin::of).collect(),
+            instances: instances.to_vec(),
         }
     }
 

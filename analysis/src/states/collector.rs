@@ -531,7 +531,7 @@ impl<const S: usize> Collector<S> {
             });
             ExtraInterval {
                 name: name.clone(),
-                thread: names.get(step.location).cloned().unwrap_or_default(),
+                thread: Some(names.get(step.location).cloned().unwrap_or_default()),
                 location: (step.location as u32).checked_sub(first),
                 begin: step.begin,
                 end: step.end,

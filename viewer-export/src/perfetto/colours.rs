@@ -86,6 +86,8 @@ pub(super) fn of_interval(interval: &Interval<'_>) -> &'static str {
         (None, Category::Omptrace) => TRACER,
         // What an analysis found.
         (None, Category::Wait) => SLOWER_THREADS,
+        // What the program named: a frame, or a range of the process.
+        (None, Category::User) => PHASES,
         (None, _) => USEFUL,
     };
     shade(shades, interval.name)
