@@ -6,9 +6,10 @@ use std::process::{Command, Output};
 
 use omptrace_tests::env::{
     Compiler, annotation_clients, compile, omptrace_program, program_on, python, python_package, root,
-    talp_pages, tool_library,
+    runtime, talp_pages, tool_library,
 };
 use omptrace_tests::trace::{Traces, count, dump, omptrace};
+use omptrace_tests::windows::agree;
 use serde_json::Value;
 
 const SOURCE: &str = "tests/programs/annotations.c";
@@ -470,4 +471,22 @@ fn the_library_exports_what_interfaces_look_for() {
     ] {
         assert!(listed.lines().any(|line| line.ends_with(&format!(" {name}"))), "{name}");
     }
+}
+
+/// Ranges, frames and counters that go on at a checkpoint are the same behind it. Of the ranges of a thread, one is around nearly all
+/// parallel regions, so most segments begin inside it.
+#[test]
+fn windows_and_segments_of_annotated_traces_are_those_of_the_whole() {
+    let include = format!("-I{}", root().join("include").display());
+    let program = compile("tests/programs/annotated_steps.c", Compiler::Clang14, &[&include, "-ldl"]);
+    let traces = Traces::folder();
+    let mut record = Command::new(omptrace_program());
+    record.args(["record", "--quiet", "-o"]).arg(traces.path().join("%p.omptrace")).arg("--");
+    record.arg(&program).arg("300").env("LD_LIBRARY_PATH", runtime("llvm-21"));
+    let output = record.output().expect("the program can be run");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let phases = phases(&traces.only());
+    assert_eq!((phases.get("solver/main loop"), phases.get("time loop")), (Some(&1), Some(&300)));
+    let tried = agree(&traces.only(), 7, 20).unwrap_or_else(|difference| panic!("{difference}"));
+    assert!(tried.checkpoints > 5 && tried.segments > 5 && tried.analysed > 3, "{tried:?}");
 }

@@ -99,6 +99,8 @@ impl Phases {
 /// Takes note of the phases of one process.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseCollector {
+    /// Only instances that lie in these count, and only their time there; all where there are none.
+    windows: Option<Windows>,
     phases: Phases,
     instances: usize,
     /// The tree of ranges that other interfaces than `omp_control_tool` named.
@@ -115,9 +117,11 @@ pub(crate) struct PhaseCollector {
     frames: Vec<bool>,
     /// By region of a construct and region of a range, how often the range was the innermost around it.
     owners: FastMap<u64, u64>,
-    /// Since when recording is on.
-    on_since: Option<Ns>,
-    was_off: bool,
+    /// Since when recording is on, if it was not switched before.
+    traced_from: Option<Ns>,
+    /// When recording was switched on or off.
+    switches: Vec<(Ns, bool)>,
+    end: Option<Ns>,
 }
 
 /// What is known of a region.
@@ -147,6 +151,8 @@ struct Open {
     path: Path,
     /// The time of its parts before this one.
     before: u64,
+    /// One of these parts has been counted.
+    is_counted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -156,20 +162,20 @@ struct Left {
     path: Path,
     /// The time of all its parts.
     ns: u64,
+    is_counted: bool,
 }
 
 impl PhaseCollector {
+    /// For what lies in `windows`.
+    pub(crate) fn within(windows: Option<Windows>) -> PhaseCollector {
+        PhaseCollector { windows, ..PhaseCollector::default() }
+    }
+
     /// The phases, of a process with too many none, and the tree of ranges.
     pub(crate) fn finish(mut self) -> (Phases, Ranges) {
-        for (key, count) in self.owners.iter() {
-            let (region, range) = ((key >> 32) as usize, (key & u64::from(u32::MAX)) as usize);
-            let place = self.regions.get(region).and_then(|known| known.place.as_ref());
-            let name = self.regions.get(range).and_then(|known| known.name.as_ref());
-            if let (Some(place), Some(name)) = (place, name) {
-                let owners = self.ranges.owners.entry(place.long()).or_default();
-                *owners.entry(name.clone()).or_default() += count;
-            }
-        }
+        self.name_owners();
+        self.add_recorded();
+        self.ranges.sums.retain(|_, sums| sums.count > 0);
         let phases = match self.instances {
             0..=MAX_INSTANCES => self.phases,
             _ => Phases::default(),
@@ -178,11 +184,38 @@ impl PhaseCollector {
         (phases.folded(&folding), self.ranges.folded(&folding))
     }
 
-    /// Adds those of a later segment of the process, in which no phase goes on.
-    pub(crate) fn append(&mut self, next: PhaseCollector) {
+    /// A segment of the process begins. What was before has been counted in the segments before, but for phases that are open:
+    /// these are the segment's in which they end.
+    fn begin_segment(&mut self) {
+        self.phases = Phases::default();
+        self.instances = 0;
+        self.ranges = Ranges::default();
+        self.owners = FastMap::default();
+        self.switches.clear();
+        self.lanes.iter_mut().for_each(|lane| lane.left.clear());
+    }
+
+    /// Adds those of a later segment of the process.
+    pub(crate) fn append(&mut self, mut next: PhaseCollector) {
+        next.name_owners();
         self.instances += next.instances;
         self.phases.merge(next.phases);
         self.ranges.merge(next.ranges);
+        self.switches.extend(next.switches);
+        self.end = next.end;
+    }
+
+    /// Regions have numbers of this collector's own: from now on, owners are known by name.
+    fn name_owners(&mut self) {
+        for (key, count) in std::mem::take(&mut self.owners).iter() {
+            let (region, range) = ((key >> 32) as usize, (key & u64::from(u32::MAX)) as usize);
+            let place = self.regions.get(region).and_then(|known| known.place.as_ref());
+            let name = self.regions.get(range).and_then(|known| known.name.as_ref());
+            if let (Some(place), Some(name)) = (place, name) {
+                let owners = self.ranges.owners.entry(place.long()).or_default();
+                *owners.entry(name.clone()).or_default() += count;
+            }
+        }
     }
 
     #[inline(never)]
@@ -214,7 +247,8 @@ impl PhaseCollector {
             if let Some(innermost) = lane.open.last_mut() {
                 innermost.inside += 1;
             }
-            if is_new && self.has_ranges {
+            let is_inside = self.windows.as_ref().is_none_or(|windows| windows.contains(at.time));
+            if is_new && is_inside && self.has_ranges {
                 self.note_owner(location, region);
             }
             return;
@@ -224,26 +258,22 @@ impl PhaseCollector {
             true => None,
             false => lane.left.iter().rposition(is_it).map(|place| lane.left.remove(place)),
         };
-        let (path, before) = match again {
-            Some(left) => (left.path, left.ns),
+        let (path, before, is_counted) = match again {
+            Some(left) => (left.path, left.ns, left.is_counted),
             None => {
                 let mut path = lane.open.last().map_or(Path::new(), |open| open.path.clone());
                 path.extend(self.regions[region].name.clone());
-                (path, 0)
+                (path, 0, false)
             }
         };
+        // Outer ranges find room before those inside.
         if self.regions[region].is_range
             && let Some(sums) = self.ranges.of(&path)
+            && before > 0
         {
-            sums.count += u64::from(is_new);
-            if before > 0 {
-                sums.take_back(before);
-            }
+            sums.take_back(before);
         }
-        self.lanes[location].open.push(Open { region, begin: at.time, inside: 0, path, before });
-        if is_new && let Some(name) = &self.regions[region].name {
-            self.phases.0.entry(name.clone()).or_default().count += 1;
-        }
+        self.lanes[location].open.push(Open { region, begin: at.time, inside: 0, path, before, is_counted });
     }
 
     /// The innermost range of a thread, or that around its team.
@@ -270,10 +300,17 @@ impl PhaseCollector {
             Some(innermost) if innermost.inside > 0 => innermost.inside -= 1,
             Some(_) => {
                 let Some(phase) = lane.open.pop() else { return };
-                let ns = at.time.abs_diff(phase.begin);
-                if self.regions[phase.region].is_range {
+                let inside = match &self.windows {
+                    Some(windows) => windows.overlap(phase.begin, at.time),
+                    None => Some(at.time.abs_diff(phase.begin)),
+                };
+                let ns = inside.unwrap_or(0);
+                let is_first = inside.is_some() && !phase.is_counted;
+                let is_counted = inside.is_some() || phase.is_counted;
+                if self.regions[phase.region].is_range && is_counted {
                     let around = lane.open.last().map(|open| open.path.clone());
                     if let Some(sums) = self.ranges.of(&phase.path) {
+                        sums.count += u64::from(is_first);
                         sums.add(phase.before + ns);
                     }
                     if let Some(sums) = around.and_then(|path| self.ranges.of(&path)) {
@@ -288,8 +325,12 @@ impl PhaseCollector {
                     at: at.time,
                     path: phase.path,
                     ns: phase.before + ns,
+                    is_counted,
                 });
-                if let Some(name) = &self.regions[phase.region].name {
+                if let Some(name) = &self.regions[phase.region].name
+                    && inside.is_some()
+                {
+                    self.phases.0.entry(name.clone()).or_default().count += u64::from(is_first);
                     Self::add(&mut self.phases, &mut self.instances, name, (phase.begin, at.time));
                 }
             }
@@ -300,16 +341,22 @@ impl PhaseCollector {
     /// A range or a frame of the process.
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
+        let (begin, end) = (interval.begin, interval.end);
+        let inside = match &self.windows {
+            Some(windows) => windows.overlap(begin, end),
+            None => Some(end.abs_diff(begin)),
+        };
+        let Some(ns) = inside else { return };
         let name = interval.name.to_owned();
         if self.frames.get(interval.track.0 as usize).is_some_and(|is_frame| *is_frame) {
             self.ranges.frames.insert(name.clone());
         }
         if let Some(sums) = self.ranges.of(&vec![name.clone()]) {
             sums.count += 1;
-            sums.add(interval.end.abs_diff(interval.begin));
+            sums.add(ns);
         }
         self.phases.0.entry(name).or_default().count += 1;
-        Self::add(&mut self.phases, &mut self.instances, interval.name, (interval.begin, interval.end));
+        Self::add(&mut self.phases, &mut self.instances, interval.name, (begin, end));
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
@@ -348,11 +395,17 @@ impl PhaseCollector {
         }
     }
 
-    #[inline(never)]
-    fn recorded(&mut self, end: Ns) {
-        if let Some(begin) = self.on_since.take() {
-            self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
-            Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, end));
+    /// The time in which recording was on, where it was off at times.
+    fn add_recorded(&mut self) {
+        let Some(end) = self.end.filter(|_| self.switches.iter().any(|(_, on)| !on)) else { return };
+        let mut since = self.traced_from;
+        for (time, is_on) in std::mem::take(&mut self.switches).into_iter().chain([(end, false)]) {
+            if is_on {
+                since.get_or_insert(time);
+            } else if let Some(begin) = since.take() {
+                self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
+                Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, time));
+            }
         }
     }
 }
@@ -378,21 +431,11 @@ impl Sink for PhaseCollector {
                 self.enter(enter.at, enter.region.0 as usize, is_new);
             }
             Item::Leave(leave) if self.has_phases => self.leave(leave.at),
-            Item::Process(process) => self.on_since = Some(process.lifetime.traced_from),
-            Item::ThreadEvent(at, ThreadEvent::Recording { on: false }) => {
-                self.was_off = true;
-                self.recorded(at.time);
-            }
-            Item::ThreadEvent(at, ThreadEvent::Recording { on: true }) => {
-                self.on_since.get_or_insert(at.time);
-            }
+            Item::Process(process) => self.traced_from = Some(process.lifetime.traced_from),
+            Item::ThreadEvent(at, ThreadEvent::Recording { on }) => self.switches.push((at.time, *on)),
             Item::ThreadEvent(at, event) if self.has_ranges => self.thread_event(*at, *event),
-            Item::Summary(_, summary) => {
-                self.recorded(summary.end);
-                if !self.was_off {
-                    self.phases.0.remove(RECORDED);
-                }
-            }
+            Item::Segment => self.begin_segment(),
+            Item::Summary(_, summary) => self.end = Some(summary.end),
             _ => {}
         }
     }

@@ -495,7 +495,7 @@ impl<'a> Run<'a> {
             answers: self.collector().of_segment(),
         });
         let mut numbers = Numbers {
-            phases: PhaseCollector::default(),
+            phases: PhaseCollector::within(windows.clone()),
             windowed: Windowed::new(windows.clone(), collector()),
         };
         let is_whole = windows.is_none();

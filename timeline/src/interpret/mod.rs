@@ -29,6 +29,7 @@ pub use regions::schedule;
 pub(crate) use samples::Samples;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
@@ -219,7 +220,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     /// Knows what the program's names are.
-    pub(crate) fn with_texts(self, texts: Texts) -> Self {
+    pub(crate) fn with_texts(self, texts: Arc<Texts>) -> Self {
         Interpreter { annotations: Annotations::of(texts), ..self }
     }
 
