@@ -42,11 +42,14 @@ impl Phases {
 
     /// Puts names that differ in numbers only together.
     pub(crate) fn folded(self, folding: &Folding) -> Phases {
-        let mut folded = Phases::default();
+        let mut folded: BTreeMap<String, Instances> = BTreeMap::new();
         for (name, instances) in self.0 {
-            folded.merge(Phases(BTreeMap::from([(folding.name(&name), instances)])));
+            let known = folded.entry(folding.name(&name)).or_default();
+            known.count += instances.count;
+            known.intervals.extend(instances.intervals);
         }
-        folded
+        folded.values_mut().for_each(|of| of.intervals.sort_unstable());
+        Phases(folded)
     }
 
     /// Each with its instances.
@@ -105,6 +108,8 @@ pub(crate) struct PhaseCollector {
     instances: usize,
     /// The tree of ranges that other interfaces than `omp_control_tool` named.
     ranges: Ranges,
+    /// There is no room for more paths, though names were put together.
+    is_folded: bool,
     /// By region.
     regions: Vec<Known>,
     has_phases: bool,
@@ -180,8 +185,25 @@ impl PhaseCollector {
             0..=MAX_INSTANCES => self.phases,
             _ => Phases::default(),
         };
-        let folding = Folding::of(self.ranges.names().into_iter());
+        let mut folding = Folding::of(self.ranges.names().into_iter());
+        folding.merge(std::mem::take(&mut self.ranges.folding));
         (phases.folded(&folding), self.ranges.folded(&folding))
+    }
+
+    /// Puts names that differ in numbers only together now, as there are too many paths of ranges. Those that come are, too.
+    #[cold]
+    fn fold(&mut self) {
+        let folding = Folding::of(self.ranges.names().into_iter());
+        self.ranges = std::mem::take(&mut self.ranges).folded(&folding);
+        // To try again for each range would take long.
+        self.is_folded = self.ranges.are_full();
+        for lane in &mut self.lanes {
+            let open = lane.open.iter_mut().map(|open| &mut open.path);
+            let left = lane.left.iter_mut().map(|left| &mut left.path);
+            for name in open.chain(left).flatten() {
+                *name = folding.name(name);
+            }
+        }
     }
 
     /// A segment of the process begins. What was before has been counted in the segments before, but for phases that are open:
@@ -253,6 +275,10 @@ impl PhaseCollector {
             }
             return;
         }
+        if is_new && !self.is_folded && self.ranges.are_full() {
+            self.fold();
+        }
+        let lane = self.lane(location);
         let is_it = |left: &Left| left.region == region && left.at == at.time;
         let again = match is_new {
             true => None,
@@ -262,7 +288,8 @@ impl PhaseCollector {
             Some(left) => (left.path, left.ns, left.is_counted),
             None => {
                 let mut path = lane.open.last().map_or(Path::new(), |open| open.path.clone());
-                path.extend(self.regions[region].name.clone());
+                let name = self.regions[region].name.iter();
+                path.extend(name.map(|name| self.ranges.folding.name(name)));
                 (path, 0, false)
             }
         };

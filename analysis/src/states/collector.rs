@@ -18,10 +18,12 @@ use omptrace_timeline::model::{
 use crate::answers::of_process::{self, Names, Outcome};
 use crate::answers::part::Part;
 use crate::devices::overlap::Queues;
+use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, NotSeen};
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
 use crate::model::region_names::Regions;
+use crate::overview::by_step::{ByStep, StepTimes};
 use crate::overview::{Gathered, Gathering};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
@@ -118,6 +120,7 @@ pub(crate) struct Collector<const S: usize> {
     /// Who sees the threads' states, where somebody does; the process that comes now has it.
     observer: Option<Box<dyn StateObserver>>,
     gathered: Option<Gathered>,
+    by_step: Vec<Accounting>,
     /// Of a process that has ended, the states that nobody has taken.
     spans: Vec<Span>,
     /// When the process ran.
@@ -176,6 +179,16 @@ impl Collector<0> {
     pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
         let observer = gathering.map(|gathering| -> Box<dyn StateObserver> { Box::new(gathering) });
         Collector { observer, ..self }
+    }
+
+    /// Returns it with sums for time steps.
+    pub(crate) fn with_steps(self, times: StepTimes) -> Self {
+        Collector { observer: Some(Box::new(ByStep::new(times))), ..self }
+    }
+
+    /// The sums for time steps of the one process.
+    pub(crate) fn finish_with_steps(self) -> Vec<Accounting> {
+        self.by_step
     }
 
     /// Returns it with what samples show of functions.
@@ -460,10 +473,13 @@ impl<const S: usize> Collector<S> {
                     let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
                     self.gathered = Some(gathered);
                 }
-                Err(other) => {
-                    self.spans =
-                        other.downcast().map_or_else(|_| Vec::new(), |spans: Box<Spans>| spans.finish())
-                }
+                Err(other) => match other.downcast::<ByStep>() {
+                    Ok(by_step) => self.by_step = by_step.finish(),
+                    Err(other) => {
+                        self.spans =
+                            other.downcast().map_or_else(|_| Vec::new(), |spans: Box<Spans>| spans.finish())
+                    }
+                },
             }
         }
         if self.drawn.is_some() {
