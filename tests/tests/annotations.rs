@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use omptrace_analysis::Stats;
+use omptrace_analysis::answers::{Accounting, Cause};
 use omptrace_tests::env::{
     Compiler, annotation_clients, compile, omptrace_program, program_on, python, python_package, root,
-    talp_pages, tool_library,
+    runtime, talp_pages, tool_library,
 };
 use omptrace_tests::trace::{Traces, count, dump, omptrace};
+use omptrace_tests::windows::agree;
+use omptrace_trace_format::Reader;
 use serde_json::Value;
 
 const SOURCE: &str = "tests/programs/annotations.c";
@@ -470,4 +474,74 @@ fn the_library_exports_what_interfaces_look_for() {
     ] {
         assert!(listed.lines().any(|line| line.ends_with(&format!(" {name}"))), "{name}");
     }
+}
+
+/// The trace of so many time steps.
+fn steps(traces: &Traces, count: &str) -> PathBuf {
+    let include = format!("-I{}", root().join("include").display());
+    let program = compile("tests/programs/annotated_steps.c", Compiler::Clang14, &[&include, "-ldl"]);
+    let mut record = Command::new(omptrace_program());
+    record.args(["record", "--quiet", "-o"]).arg(traces.path().join("%p.omptrace")).arg("--");
+    record.arg(&program).arg(count).env("LD_LIBRARY_PATH", runtime("llvm-21"));
+    let output = record.output().expect("the program can be run");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    traces.only()
+}
+
+/// Ranges, frames and counters that go on at a checkpoint are the same behind it. Of the ranges of a thread, one is around nearly all
+/// parallel regions, so most segments begin inside it.
+#[test]
+fn windows_and_segments_of_annotated_traces_are_those_of_the_whole() {
+    let traces = Traces::folder();
+    let trace = steps(&traces, "300");
+    let phases = phases(&trace);
+    assert_eq!((phases.get("solver/main loop"), phases.get("time loop")), (Some(&1), Some(&300)));
+    let tried = agree(&trace, 7, 20).unwrap_or_else(|difference| panic!("{difference}"));
+    assert!(tried.checkpoints > 5 && tried.segments > 5 && tried.analysed > 3, "{tried:?}");
+}
+
+/// Each step has a name of its own, and so have the paths of the ranges inside: more than are kept apart.
+#[test]
+fn many_steps_with_numbers_in_their_names_are_one_row() {
+    let traces = Traces::folder();
+    let trace = steps(&traces, "6000");
+    let phases = phases(&trace);
+    let count = |name: &str| phases.get(name).copied();
+    assert_eq!(
+        (count("solver/step *"), count("solver/assemble"), count("io/write")),
+        (Some(6000), Some(6000), Some(2000))
+    );
+    let stats = omptrace(["stats".as_ref(), "--json".as_ref(), trace.as_os_str()]);
+    let stats: Value = serde_json::from_slice(&stats.stdout).expect("JSON");
+    let constructs = stats["constructs"].as_array().expect("constructs");
+    let steps = constructs.iter().filter(|it| it["name"].as_str().is_some_and(|name| name.contains("step")));
+    let steps: Vec<(&Value, &Value)> = steps.map(|step| (&step["name"], &step["count"])).collect();
+    assert_eq!(steps, [(&Value::from("solver/step *"), &Value::from(6000))]);
+}
+
+/// The parts of the chart's columns are the threads' time in the steps, as `stats` has it.
+#[test]
+fn the_chart_of_time_steps_shows_the_time_of_all_threads() {
+    let traces = Traces::folder();
+    let trace = steps(&traces, "600");
+    let reader = Reader::open(&trace).expect("a trace");
+    let (stats, overview, _) = Stats::with_overview(&[&reader], &omptrace_symbols::Options::default());
+    let of_steps = stats.steps.expect("steps");
+    assert_eq!((of_steps.steps_per_bin, overview.steps.len()), (3, of_steps.bins.len()));
+    let phase = stats.phases.iter().find(|phase| phase.name == "time loop").expect("the steps");
+    let mut sum = Accounting::default();
+    overview.steps.iter().for_each(|bin| sum.merge(&bin.accounting));
+    let duration: u64 = overview.steps.iter().map(|bin| bin.duration_ns).sum();
+    assert_eq!(duration, phase.duration_ns);
+    let known = |accounting: &Accounting| {
+        let causes = Cause::ALL.iter().filter(|cause| **cause != Cause::Serial);
+        causes.map(|cause| (*cause, accounting[*cause])).collect::<Vec<_>>()
+    };
+    assert_eq!(known(&sum), known(&phase.accounting));
+    assert!(sum.total() <= duration * u64::from(phase.threads), "{sum:?}");
+    let page = traces.path().join("page.html");
+    let report = omptrace(["report".as_ref(), "-o".as_ref(), page.as_os_str(), trace.as_os_str()]);
+    assert!(report.status.success(), "{report:?}");
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("<path style=\"fill:#0072b2\""), "useful work is blue");
 }

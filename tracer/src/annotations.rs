@@ -96,15 +96,21 @@ struct Tracer;
 
 static TRACER: Tracer = Tracer;
 
+/// Whether annotations are recorded. The first one of a process begins its session.
+#[inline]
+fn is_on() -> bool {
+    match Mode::current() {
+        Mode::Record => true,
+        Mode::Pause => false,
+        Mode::Child => wakes_up(),
+        Mode::Off => begins(),
+    }
+}
+
 impl annotations::Recorder for Tracer {
     #[inline]
-    fn is_on(&self) -> bool {
-        match Mode::current() {
-            Mode::Record => true,
-            Mode::Pause => false,
-            Mode::Child => wakes_up(),
-            Mode::Off => begins(),
-        }
+    fn recording(&self) -> u32 {
+        if is_on() { self.session() } else { 0 }
     }
 
     #[inline]
@@ -157,7 +163,7 @@ impl annotations::Recorder for Tracer {
             true => (MonitoringChange::pause, PAUSE),
             false => (MonitoringChange::resume, START),
         };
-        if self.session() == 0 && !self.is_on() {
+        if self.session() == 0 && !is_on() {
             return;
         }
         let says = || guarded(|| cold_path::wide(|_| AnnotationPause { source, change }));

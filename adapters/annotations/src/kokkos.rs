@@ -250,10 +250,10 @@ fn memory(
     bytes: u64,
 ) {
     if is_heard()
-        && let Some(recorder) = active()
+        && let Some(active) = active()
     {
-        let number = |text: Option<&'static Text>| text.map_or(0, |text| text.told(recorder));
-        recorder.memory(AnnotationMemory {
+        let number = |text: Option<&'static Text>| text.map_or(0, |text| text.told(active));
+        active.recorder.memory(AnnotationMemory {
             source: SOURCE,
             change,
             space: number(space.text()),

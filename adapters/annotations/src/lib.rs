@@ -23,7 +23,7 @@
 //! | [`nvtx`], [`itt`], [`kokkos`], [`openacc`], [`roctx`], [`own`] | the interfaces |
 //!
 //! No function here calls back into the program. All of them return what they would without a tool, or what the next tool returns.
-//! Nothing is looked up by name twice: strings that the program has registered are known by their addresses, others by a hash.
+//! Strings that the program has registered are known by their handles, others by their addresses, or else by a hash.
 
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 

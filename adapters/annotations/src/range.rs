@@ -7,7 +7,7 @@ use omptrace_trace_format::field::{
     AnnotationKind, AnnotationScope, AnnotationSource, PayloadType, Ticks, ValueRole,
 };
 
-use crate::recorder::{Recorder, active};
+use crate::recorder::{Active, active};
 use crate::text::{Text, tell_categories};
 
 /// A number that belongs to something, and its type.
@@ -40,7 +40,7 @@ impl Said {
 
 /// The tracer, where the domain is recorded. No domain is the interface's default one.
 #[inline]
-pub(crate) fn recorder_of(domain: Option<&'static Text>) -> Option<&'static dyn Recorder> {
+pub(crate) fn recorder_of(domain: Option<&'static Text>) -> Option<Active> {
     match domain {
         Some(domain) if !domain.is_on => None,
         _ => active(),
@@ -48,21 +48,28 @@ pub(crate) fn recorder_of(domain: Option<&'static Text>) -> Option<&'static dyn 
 }
 
 #[inline]
-fn number(text: Option<&'static Text>, recorder: &dyn Recorder) -> u32 {
-    text.map_or(0, |text| text.told(recorder))
+fn number(text: Option<&'static Text>, active: Active) -> u32 {
+    text.map_or(0, |text| text.told(active))
 }
 
 /// A range begins.
 #[inline]
 pub(crate) fn begin(kind: AnnotationKind, instance: u64, said: &Said) {
-    let Some(recorder) = recorder_of(said.domain) else { return };
-    if said.category != 0 {
-        tell_categories(recorder);
+    if let Some(active) = recorder_of(said.domain) {
+        begin_in(active, kind, instance, said);
     }
-    recorder.begin(AnnotationBegin {
+}
+
+/// A range of a domain that is recorded begins.
+#[inline]
+pub(crate) fn begin_in(active: Active, kind: AnnotationKind, instance: u64, said: &Said) {
+    if said.category != 0 {
+        tell_categories(active);
+    }
+    active.recorder.begin(AnnotationBegin {
         kind,
-        domain: number(said.domain, recorder),
-        name: number(said.name, recorder),
+        domain: number(said.domain, active),
+        name: number(said.name, active),
         source: said.source,
         category: said.category,
         colour: said.colour,
@@ -81,22 +88,22 @@ pub(crate) fn end(
     domain: Option<&'static Text>,
     instance: u64,
 ) {
-    let Some(recorder) = recorder_of(domain) else { return };
-    recorder.end(AnnotationEnd { kind, source, domain: number(domain, recorder), instance });
+    let Some(active) = recorder_of(domain) else { return };
+    active.recorder.end(AnnotationEnd { kind, source, domain: number(domain, active), instance });
 }
 
 /// Something happens.
 pub(crate) fn mark(scope: AnnotationScope, said: &Said) {
-    let Some(recorder) = recorder_of(said.domain) else { return };
+    let Some(active) = recorder_of(said.domain) else { return };
     if said.category != 0 {
-        tell_categories(recorder);
+        tell_categories(active);
     }
-    recorder.mark(AnnotationMark {
+    active.recorder.mark(AnnotationMark {
         source: said.source,
         scope,
-        domain: number(said.domain, recorder),
+        domain: number(said.domain, active),
         category: said.category,
-        name: number(said.name, recorder),
+        name: number(said.name, active),
         colour: said.colour,
         payload_type: said.payload.0,
         payload: said.payload.1,
@@ -111,13 +118,13 @@ pub(crate) fn value(
     (value_type, value): Payload,
     instance: u64,
 ) {
-    let Some(recorder) = recorder_of(domain) else { return };
-    recorder.value(AnnotationValue {
+    let Some(active) = recorder_of(domain) else { return };
+    active.recorder.value(AnnotationValue {
         source,
         role,
         scope,
-        domain: number(domain, recorder),
-        name: number(name, recorder),
+        domain: number(domain, active),
+        name: number(name, active),
         value_type,
         value,
         instance,
@@ -131,8 +138,8 @@ pub(crate) fn text_value(
     text: Option<&'static Text>,
     instance: u64,
 ) {
-    let Some(recorder) = recorder_of(what.1) else { return };
-    let number = number(text, recorder);
+    let Some(active) = recorder_of(what.1) else { return };
+    let number = number(text, active);
     value(ValueRole::fact, scope, what, (PayloadType::text, number.into()), instance);
 }
 
@@ -143,12 +150,12 @@ pub(crate) fn span(
     begin: u64,
     end: u64,
 ) {
-    let Some(recorder) = recorder_of(domain) else { return };
-    recorder.span(AnnotationSpan {
+    let Some(active) = recorder_of(domain) else { return };
+    active.recorder.span(AnnotationSpan {
         source,
         kind,
-        domain: number(domain, recorder),
-        name: number(name, recorder),
+        domain: number(domain, active),
+        name: number(name, active),
         begin: Ticks(begin),
         end: Ticks(end),
     });

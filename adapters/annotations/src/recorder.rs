@@ -10,9 +10,10 @@ use omptrace_trace_format::field::{AnnotationSource, ObjectKind};
 
 /// The tracer.
 pub trait Recorder: Sync + Debug {
-    /// Whether annotations of the calling thread are recorded. The first one of a process begins its session.
-    fn is_on(&self) -> bool;
-    /// The number of the session, counted from 1: another session has no texts yet.
+    /// The number of the session that records annotations of the calling thread; 0 where none does. The first one of a process
+    /// begins its session.
+    fn recording(&self) -> u32;
+    /// The number of the newest session, counted from 1; 0 before it. Another session has no texts yet.
     fn session(&self) -> u32;
     /// A text gets a number; false where that was not recorded.
     fn define(&self, kind: ObjectKind, number: u32, parent: u32, text: Option<&[u8]>) -> bool;
@@ -63,10 +64,22 @@ pub(crate) fn recorder() -> Option<&'static dyn Recorder> {
     CONNECTED.get().map(|(recorder, _)| *recorder)
 }
 
+/// The tracer, while it records annotations of the calling thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Active {
+    pub(crate) recorder: &'static dyn Recorder,
+    /// The session.
+    pub(crate) session: u32,
+}
+
 /// The tracer, where it records annotations of the calling thread.
 #[inline]
-pub(crate) fn active() -> Option<&'static dyn Recorder> {
-    recorder().filter(|recorder| recorder.is_on())
+pub(crate) fn active() -> Option<Active> {
+    let recorder = recorder()?;
+    match recorder.recording() {
+        0 => None,
+        session => Some(Active { recorder, session }),
+    }
 }
 
 /// Whether the interface is recorded.

@@ -21,7 +21,7 @@ use interpose::memory::KernelMemory;
 use omptrace_trace_format::field::ObjectKind;
 
 use crate::domain;
-use crate::recorder::{Recorder, recorder, settings};
+use crate::recorder::{Active, recorder, settings};
 
 /// Bytes of a text that are kept.
 pub(crate) const LONGEST: usize = 512;
@@ -67,18 +67,17 @@ impl Text {
 
     /// Its number, which the session in progress knows.
     #[inline]
-    pub(crate) fn told(&self, recorder: &dyn Recorder) -> u32 {
+    pub(crate) fn told(&self, active: Active) -> u32 {
         // Acquire; pairs with Release in `tell`.
-        if self.told.load(Ordering::Acquire) != recorder.session() {
-            self.tell(recorder);
+        if self.told.load(Ordering::Acquire) != active.session {
+            self.tell(active);
         }
         self.number
     }
 
     #[cold]
     #[inline(never)]
-    fn tell(&self, recorder: &dyn Recorder) {
-        let session = recorder.session();
+    fn tell(&self, Active { recorder, session }: Active) {
         let is_shown = self.kind == ObjectKind::domain
             || self.kind == ObjectKind::category
             || settings().is_none_or(|settings| !settings.without_text);
@@ -111,9 +110,9 @@ pub(crate) fn intern_in(kind: ObjectKind, domain: u32, bytes: &[u8]) -> Option<&
 /// A category of a domain gets its name.
 pub(crate) fn name_category(domain: u32, category: u32, name: &[u8]) {
     if let Some(text) = find_or_make(ObjectKind::category, domain, category, name) {
-        match recorder().filter(|recorder| recorder.session() != 0) {
-            Some(recorder) => {
-                text.told(recorder);
+        match newest() {
+            Some(newest) => {
+                text.told(newest);
             }
             None => CATEGORIES_TOLD.store(0, Ordering::Relaxed),
         }
@@ -122,23 +121,30 @@ pub(crate) fn name_category(domain: u32, category: u32, name: &[u8]) {
 
 /// The session in progress knows the names of categories from now on.
 #[inline]
-pub(crate) fn tell_categories(recorder: &dyn Recorder) {
+pub(crate) fn tell_categories(active: Active) {
     // Relaxed: who is late tells them again.
-    if CATEGORIES_TOLD.load(Ordering::Relaxed) != recorder.session() {
-        CATEGORIES_TOLD.store(recorder.session(), Ordering::Relaxed);
+    if CATEGORIES_TOLD.load(Ordering::Relaxed) != active.session {
+        CATEGORIES_TOLD.store(active.session, Ordering::Relaxed);
         all().filter(|text| text.kind == ObjectKind::category).for_each(|text| {
-            text.told(recorder);
+            text.told(active);
         });
+    }
+}
+
+/// The tracer with its newest session, whether that records the calling thread or not.
+fn newest() -> Option<Active> {
+    let recorder = recorder()?;
+    match recorder.session() {
+        0 => None,
+        session => Some(Active { recorder, session }),
     }
 }
 
 /// Tells all texts that the session knows once more: a flight recorder may have lost them.
 pub fn tell_all() {
-    if let Some(recorder) = recorder() {
-        let session = recorder.session();
-        all()
-            .filter(|text| text.told.load(Ordering::Relaxed) == session)
-            .for_each(|text| text.tell(recorder));
+    if let Some(newest) = newest() {
+        let is_told = |text: &&Text| text.told.load(Ordering::Relaxed) == newest.session;
+        all().filter(is_told).for_each(|text| text.tell(newest));
     }
 }
 
@@ -171,7 +177,8 @@ fn find_or_make(kind: ObjectKind, parent: u32, number: u32, bytes: &[u8]) -> Opt
     }
 }
 
-fn find(from: *const Text, until: *const Text, is_it: &dyn Fn(&Text) -> bool) -> Option<&'static Text> {
+#[inline]
+fn find(from: *const Text, until: *const Text, is_it: impl Fn(&Text) -> bool) -> Option<&'static Text> {
     let mut at = from;
     while at != until {
         // SAFETY: a text, which stays; lists end with null, and `until` is null or in the list.
@@ -228,7 +235,8 @@ fn make(kind: ObjectKind, parent: u32, number: u32, hash: u64, bytes: &[u8]) -> 
         },
         number => number,
     };
-    let Ok(layout) = Layout::from_size_align(size_of::<Text>() + bytes.len(), align_of::<Text>()) else {
+    // A zero behind the bytes makes a C string of them.
+    let Ok(layout) = Layout::from_size_align(size_of::<Text>() + bytes.len() + 1, align_of::<Text>()) else {
         return null_mut();
     };
     // SAFETY: the size is not 0.
@@ -250,7 +258,9 @@ fn make(kind: ObjectKind, parent: u32, number: u32, hash: u64, bytes: &[u8]) -> 
             is_on: kind != ObjectKind::domain || domain::is_on(bytes),
             length: bytes.len(),
         });
-        text.add(1).cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        let first = text.add(1).cast::<u8>();
+        first.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        first.add(bytes.len()).write(0);
     }
     text
 }
@@ -265,7 +275,11 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
     for word in words {
         hash = mix(hash, u64::from_le_bytes(*word));
     }
-    let last = rest.iter().fold(0, |word: u64, byte| word << 8 | u64::from(*byte));
+    let last = match bytes.last_chunk() {
+        // Some of them once more.
+        Some(last) => u64::from_le_bytes(*last),
+        None => rest.iter().fold(0, |word: u64, byte| word << 8 | u64::from(*byte)),
+    };
     let hash = mix(hash, last);
     hash ^ hash >> 29
 }
@@ -283,17 +297,51 @@ pub(crate) unsafe fn c_bytes<'a>(text: *const c_char) -> &'a [u8] {
     unsafe { core::slice::from_raw_parts(text.cast(), libc::strnlen(text, LONGEST)) }
 }
 
+/// Texts by the addresses of C strings that had them. A program may use an address for other texts, so each is compared.
+static OF_ADDRESS: [AtomicPtr<Text>; ADDRESSES] = [const { AtomicPtr::new(null_mut()) }; ADDRESSES];
+const ADDRESSES: usize = 1 << 10;
+
 /// The text of a C string; `None` where it is null or empty.
 ///
 /// # Safety
 /// As of [`c_bytes`].
 #[inline]
-pub(crate) unsafe fn of_c(kind: ObjectKind, text: *const c_char) -> Option<&'static Text> {
+pub(crate) unsafe fn of_c(kind: ObjectKind, string: *const c_char) -> Option<&'static Text> {
+    let address = string.addr();
+    // Strings of a program lie side by side, of any length.
+    let place = &OF_ADDRESS[(address ^ address >> 10 ^ (kind.0 as usize) << 7) % ADDRESSES];
+    // Acquire; pairs with Release in `of_c_by_hash`.
+    // SAFETY: null, or a text, which stays.
+    if let Some(text) = unsafe { place.load(Ordering::Acquire).as_ref() }
+        && text.kind == kind
+        && !string.is_null()
+        // SAFETY: by the caller's promise; the bytes of a text end with zero.
+        && unsafe { libc::strncmp(string, text.bytes().as_ptr().cast(), LONGEST) } == 0
+    {
+        return Some(text);
+    }
     // SAFETY: by the caller's promise.
-    match unsafe { c_bytes(text) } {
+    unsafe { of_c_by_hash(kind, string, place) }
+}
+
+/// The same, and keeps it in `place`.
+///
+/// # Safety
+/// As of [`c_bytes`].
+#[inline(never)]
+unsafe fn of_c_by_hash(
+    kind: ObjectKind,
+    string: *const c_char,
+    place: &AtomicPtr<Text>,
+) -> Option<&'static Text> {
+    // SAFETY: by the caller's promise.
+    let text = match unsafe { c_bytes(string) } {
         [] => None,
         bytes => intern(kind, bytes),
-    }
+    }?;
+    // Release; pairs with Acquire in `of_c`.
+    place.store(core::ptr::from_ref(text).cast_mut(), Ordering::Release);
+    Some(text)
 }
 
 /// Calls `f` with the text of a string of `wchar_t`, in UTF-8.
@@ -315,4 +363,54 @@ pub(crate) unsafe fn with_wide<T>(wide: *const u32, f: impl FnOnce(&[u8]) -> T) 
         at = at.wrapping_add(1);
     }
     f(&bytes[..length])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: &[u8]) -> Option<&'static Text> {
+        // SAFETY: the bytes end with zero.
+        unsafe { of_c(ObjectKind::text, bytes.as_ptr().cast()) }
+    }
+
+    #[test]
+    fn a_string_that_changes_at_its_address_is_another_text() {
+        let mut buffer = *b"step 1\0";
+        let first = of(&buffer).expect("a text");
+        assert!(core::ptr::eq(first, of(&buffer).expect("a text")));
+        buffer[5] = b'2';
+        let second = of(&buffer).expect("a text");
+        assert_eq!((first.bytes(), second.bytes()), (&b"step 1"[..], &b"step 2"[..]));
+        // What is shorter is not what it begins like.
+        buffer[4] = 0;
+        assert_eq!(of(&buffer).expect("a text").bytes(), b"step");
+        buffer[0] = 0;
+        assert!(of(&buffer).is_none() && of(&buffer).is_none());
+        buffer = *b"step 1\0";
+        assert!(core::ptr::eq(first, of(&buffer).expect("a text")));
+    }
+
+    #[test]
+    fn one_address_has_a_text_of_each_kind() {
+        let of = |kind| {
+            // SAFETY: a C string.
+            unsafe { of_c(kind, c"solver".as_ptr()) }.expect("a text")
+        };
+        let [name, key] = [ObjectKind::text, ObjectKind::key].map(of);
+        assert_ne!(name.number, key.number);
+        assert!(core::ptr::eq(name, of(ObjectKind::text)) && core::ptr::eq(key, of(ObjectKind::key)));
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_not_compared() {
+        let mut long = vec![b'x'; LONGEST + 1];
+        long.push(0);
+        let first = of(&long).expect("a text");
+        assert_eq!(first.bytes().len(), LONGEST);
+        long[LONGEST] = b'y';
+        assert!(core::ptr::eq(first, of(&long).expect("a text")));
+        long[LONGEST - 1] = b'y';
+        assert!(!core::ptr::eq(first, of(&long).expect("a text")));
+    }
 }

@@ -19,7 +19,7 @@ pub use crate::model::answers::{
 pub use crate::model::cause::Cause;
 pub use crate::model::place::{Place, Position};
 pub use crate::overview::{
-    DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, Visits,
+    DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, StepTime, Visits,
 };
 pub use crate::states::accountant::{Accountant, Due, ProcessAccount, State};
 pub use crate::states::live_snapshot::{Glance, ThreadGlance};

@@ -43,11 +43,14 @@ impl Phases {
 
     /// Merges phases whose names differ only in numbers.
     pub(crate) fn folded(self, folding: &Folding) -> Phases {
-        let mut folded = Phases::default();
+        let mut folded: BTreeMap<String, Instances> = BTreeMap::new();
         for (name, instances) in self.0 {
-            folded.merge(Phases(BTreeMap::from([(folding.name(&name), instances)])));
+            let known = folded.entry(folding.name(&name)).or_default();
+            known.count += instances.count;
+            known.intervals.extend(instances.intervals);
         }
-        folded
+        folded.values_mut().for_each(|of| of.intervals.sort_unstable());
+        Phases(folded)
     }
 
     /// The phases by name, with their instances.
@@ -100,10 +103,14 @@ impl Phases {
 /// Collects the phases of one process.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseCollector {
+    /// Only instances in these windows count, and only their time inside; without windows, all count.
+    windows: Option<Windows>,
     phases: Phases,
     instances: usize,
     /// The tree of the ranges that were named by interfaces other than `omp_control_tool`.
     ranges: Ranges,
+    /// There is no room for more paths, although names were merged.
+    is_folded: bool,
     /// By region.
     regions: Vec<Known>,
     has_phases: bool,
@@ -116,9 +123,11 @@ pub(crate) struct PhaseCollector {
     frames: Vec<bool>,
     /// By region of a construct and region of a range: how often the range was the innermost one around the construct.
     owners: FastMap<u64, u64>,
-    /// The time at which recording was switched on.
-    on_since: Option<Ns>,
-    was_off: bool,
+    /// The time since which recording is on, until it is switched for the first time.
+    traced_from: Option<Ns>,
+    /// When recording was switched on or off.
+    switches: Vec<(Ns, bool)>,
+    end: Option<Ns>,
 }
 
 /// A region, as far as it matters here.
@@ -148,6 +157,8 @@ struct Open {
     path: Path,
     /// The duration of the earlier parts.
     before: u64,
+    /// One of these parts has been counted.
+    is_counted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -157,12 +168,69 @@ struct EndedPhase {
     path: Path,
     /// The duration of all parts.
     ns: u64,
+    is_counted: bool,
 }
 
 impl PhaseCollector {
+    /// A collector that counts only what lies in `windows`.
+    pub(crate) fn within(windows: Option<Windows>) -> PhaseCollector {
+        PhaseCollector { windows, ..PhaseCollector::default() }
+    }
+
     /// The phases (none if the process has too many instances), and the tree of ranges.
     pub(crate) fn finish(mut self) -> (Phases, Ranges) {
-        for (key, count) in self.owners.iter() {
+        self.name_owners();
+        self.add_recorded();
+        self.ranges.sums.retain(|_, sums| sums.count > 0);
+        let phases = match self.instances {
+            0..=MAX_INSTANCES => self.phases,
+            _ => Phases::default(),
+        };
+        let mut folding = Folding::of(self.ranges.names().into_iter());
+        folding.merge(std::mem::take(&mut self.ranges.folding));
+        (phases.folded(&folding), self.ranges.folded(&folding))
+    }
+
+    /// Merges names that differ only in numbers, now and from now on, because there are too many paths of ranges.
+    #[cold]
+    fn fold(&mut self) {
+        let folding = Folding::of(self.ranges.names().into_iter());
+        self.ranges = std::mem::take(&mut self.ranges).folded(&folding);
+        // Trying again for each range would take long.
+        self.is_folded = self.ranges.are_full();
+        for phases in &mut self.locations {
+            let open = phases.open.iter_mut().map(|open| &mut open.path);
+            let left = phases.left.iter_mut().map(|left| &mut left.path);
+            for name in open.chain(left).flatten() {
+                *name = folding.name(name);
+            }
+        }
+    }
+
+    /// Starts a segment of the process. Earlier phases were counted in earlier segments; open ones count in the segment in which
+    /// they end.
+    fn begin_segment(&mut self) {
+        self.phases = Phases::default();
+        self.instances = 0;
+        self.ranges = Ranges::default();
+        self.owners = FastMap::default();
+        self.switches.clear();
+        self.locations.iter_mut().for_each(|phases| phases.left.clear());
+    }
+
+    /// Adds the phases of a later segment of the process.
+    pub(crate) fn append(&mut self, mut next: PhaseCollector) {
+        next.name_owners();
+        self.instances += next.instances;
+        self.phases.merge(next.phases);
+        self.ranges.merge(next.ranges);
+        self.switches.extend(next.switches);
+        self.end = next.end;
+    }
+
+    /// Identifies owners by name from now on: the numbers of regions are this collector's own.
+    fn name_owners(&mut self) {
+        for (key, count) in std::mem::take(&mut self.owners).iter() {
             let (region, range) = ((key >> 32) as usize, (key & u64::from(u32::MAX)) as usize);
             let place = self.regions.get(region).and_then(|known| known.place.as_ref());
             let name = self.regions.get(range).and_then(|known| known.name.as_ref());
@@ -171,19 +239,6 @@ impl PhaseCollector {
                 *owners.entry(name.clone()).or_default() += count;
             }
         }
-        let phases = match self.instances {
-            0..=MAX_INSTANCES => self.phases,
-            _ => Phases::default(),
-        };
-        let folding = Folding::of(self.ranges.names().into_iter());
-        (phases.folded(&folding), self.ranges.folded(&folding))
-    }
-
-    /// Adds the phases of a later segment of the process. No phase continues across the boundary.
-    pub(crate) fn append(&mut self, next: PhaseCollector) {
-        self.instances += next.instances;
-        self.phases.merge(next.phases);
-        self.ranges.merge(next.ranges);
     }
 
     #[inline(never)]
@@ -215,36 +270,45 @@ impl PhaseCollector {
             if let Some(innermost) = phases.open.last_mut() {
                 innermost.inside += 1;
             }
-            if is_new && self.has_ranges {
+            let is_inside = self.windows.as_ref().is_none_or(|windows| windows.contains(at.time));
+            if is_new && is_inside && self.has_ranges {
                 self.note_owner(location, region);
             }
             return;
         }
+        if is_new && !self.is_folded && self.ranges.are_full() {
+            self.fold();
+        }
+        let phases = self.phases_of(location);
         let is_it = |left: &EndedPhase| left.region == region && left.at == at.time;
         let again = match is_new {
             true => None,
             false => phases.left.iter().rposition(is_it).map(|place| phases.left.remove(place)),
         };
-        let (path, before) = match again {
-            Some(left) => (left.path, left.ns),
+        let (path, before, is_counted) = match again {
+            Some(left) => (left.path, left.ns, left.is_counted),
             None => {
                 let mut path = phases.open.last().map_or(Path::new(), |open| open.path.clone());
-                path.extend(self.regions[region].name.clone());
-                (path, 0)
+                let name = self.regions[region].name.iter();
+                path.extend(name.map(|name| self.ranges.folding.name(name)));
+                (path, 0, false)
             }
         };
+        // Outer ranges find room before those inside.
         if self.regions[region].is_range
             && let Some(sums) = self.ranges.of(&path)
+            && before > 0
         {
-            sums.count += u64::from(is_new);
-            if before > 0 {
-                sums.take_back(before);
-            }
+            sums.take_back(before);
         }
-        self.locations[location].open.push(Open { region, begin: at.time, inside: 0, path, before });
-        if is_new && let Some(name) = &self.regions[region].name {
-            self.phases.0.entry(name.clone()).or_default().count += 1;
-        }
+        self.locations[location].open.push(Open {
+            region,
+            begin: at.time,
+            inside: 0,
+            path,
+            before,
+            is_counted,
+        });
     }
 
     /// The thread's innermost range, or if it has none, the range around its team.
@@ -271,10 +335,17 @@ impl PhaseCollector {
             Some(innermost) if innermost.inside > 0 => innermost.inside -= 1,
             Some(_) => {
                 let Some(phase) = phases.open.pop() else { return };
-                let ns = at.time.abs_diff(phase.begin);
-                if self.regions[phase.region].is_range {
+                let inside = match &self.windows {
+                    Some(windows) => windows.overlap(phase.begin, at.time),
+                    None => Some(at.time.abs_diff(phase.begin)),
+                };
+                let ns = inside.unwrap_or(0);
+                let is_first = inside.is_some() && !phase.is_counted;
+                let is_counted = inside.is_some() || phase.is_counted;
+                if self.regions[phase.region].is_range && is_counted {
                     let around = phases.open.last().map(|open| open.path.clone());
                     if let Some(sums) = self.ranges.of(&phase.path) {
+                        sums.count += u64::from(is_first);
                         sums.add(phase.before + ns);
                     }
                     if let Some(sums) = around.and_then(|path| self.ranges.of(&path)) {
@@ -289,8 +360,12 @@ impl PhaseCollector {
                     at: at.time,
                     path: phase.path,
                     ns: phase.before + ns,
+                    is_counted,
                 });
-                if let Some(name) = &self.regions[phase.region].name {
+                if let Some(name) = &self.regions[phase.region].name
+                    && inside.is_some()
+                {
+                    self.phases.0.entry(name.clone()).or_default().count += u64::from(is_first);
                     Self::add(&mut self.phases, &mut self.instances, name, (phase.begin, at.time));
                 }
             }
@@ -301,16 +376,22 @@ impl PhaseCollector {
     /// A range or frame of the process (rather than of a thread).
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
+        let (begin, end) = (interval.begin, interval.end);
+        let inside = match &self.windows {
+            Some(windows) => windows.overlap(begin, end),
+            None => Some(end.abs_diff(begin)),
+        };
+        let Some(ns) = inside else { return };
         let name = interval.name.to_owned();
         if self.frames.get(interval.track.0 as usize).is_some_and(|is_frame| *is_frame) {
             self.ranges.frames.insert(name.clone());
         }
         if let Some(sums) = self.ranges.of(&vec![name.clone()]) {
             sums.count += 1;
-            sums.add(interval.end.abs_diff(interval.begin));
+            sums.add(ns);
         }
         self.phases.0.entry(name).or_default().count += 1;
-        Self::add(&mut self.phases, &mut self.instances, interval.name, (interval.begin, interval.end));
+        Self::add(&mut self.phases, &mut self.instances, interval.name, (begin, end));
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
@@ -349,11 +430,17 @@ impl PhaseCollector {
         }
     }
 
-    #[inline(never)]
-    fn recorded(&mut self, end: Ns) {
-        if let Some(begin) = self.on_since.take() {
-            self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
-            Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, end));
+    /// The time in which recording was on, where it was off at times.
+    fn add_recorded(&mut self) {
+        let Some(end) = self.end.filter(|_| self.switches.iter().any(|(_, on)| !on)) else { return };
+        let mut since = self.traced_from;
+        for (time, is_on) in std::mem::take(&mut self.switches).into_iter().chain([(end, false)]) {
+            if is_on {
+                since.get_or_insert(time);
+            } else if let Some(begin) = since.take() {
+                self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
+                Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, time));
+            }
         }
     }
 }
@@ -379,21 +466,11 @@ impl Sink for PhaseCollector {
                 self.enter(enter.at, enter.region.0 as usize, is_new);
             }
             Item::Leave(leave) if self.has_phases => self.leave(leave.at),
-            Item::Process(process) => self.on_since = Some(process.lifetime.traced_from),
-            Item::ThreadEvent(at, ThreadEvent::Recording { on: false }) => {
-                self.was_off = true;
-                self.recorded(at.time);
-            }
-            Item::ThreadEvent(at, ThreadEvent::Recording { on: true }) => {
-                self.on_since.get_or_insert(at.time);
-            }
+            Item::Process(process) => self.traced_from = Some(process.lifetime.traced_from),
+            Item::ThreadEvent(at, ThreadEvent::Recording { on }) => self.switches.push((at.time, *on)),
             Item::ThreadEvent(at, event) if self.has_ranges => self.thread_event(*at, *event),
-            Item::Summary(_, summary) => {
-                self.recorded(summary.end);
-                if !self.was_off {
-                    self.phases.0.remove(RECORDED);
-                }
-            }
+            Item::Segment => self.begin_segment(),
+            Item::Summary(_, summary) => self.end = Some(summary.end),
             _ => {}
         }
     }

@@ -81,6 +81,8 @@ pub(crate) struct Ranges {
     pub(crate) owners: BTreeMap<String, BTreeMap<String, u64>>,
     /// The names of frames.
     pub(crate) frames: BTreeSet<String>,
+    /// Which names are put together.
+    pub(crate) folding: Folding,
 }
 
 impl Ranges {
@@ -96,6 +98,7 @@ impl Ranges {
             }
         }
         self.frames.extend(other.frames);
+        self.folding.merge(other.folding);
     }
 
     /// The sums of a path; `None` if there are too many paths.
@@ -111,7 +114,8 @@ impl Ranges {
 
     /// Merges ranges whose names differ only in numbers.
     pub(crate) fn folded(self, folding: &Folding) -> Ranges {
-        let mut folded = Ranges::default();
+        let mut folded = Ranges { folding: folding.clone(), ..Ranges::default() };
+        folded.folding.merge(self.folding);
         for (path, sums) in self.sums {
             let path: Path = path.iter().map(|name| folding.name(name)).collect();
             folded.sums.entry(path).or_default().merge(sums);
@@ -124,6 +128,11 @@ impl Ranges {
         }
         folded.frames = self.frames.iter().map(|name| folding.name(name)).collect();
         folded
+    }
+
+    /// Whether there is no room for another path.
+    pub(crate) fn are_full(&self) -> bool {
+        self.sums.len() >= MAX_PATHS
     }
 
     /// The names of all ranges.

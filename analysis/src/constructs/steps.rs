@@ -3,6 +3,7 @@
 //! The steps are the program's frames, or if there are none, the outermost range with at least [`MIN_STEPS`] instances.
 //! If several threads have ranges with this name, each instance counts as a step.
 
+use omptrace_timeline::model::Ns;
 use serde::{Deserialize, Serialize};
 
 use crate::constructs::ranges::{Instance, Ranges};
@@ -49,6 +50,9 @@ pub struct Steps {
     /// All steps in chronological order, in at most 256 bins.
     #[serde(default)]
     pub bins: Vec<StepBin>,
+    /// When each step began and ended, in nanoseconds since the timeline's start. No part of answers that are stored.
+    #[serde(skip)]
+    pub instances: Vec<(Ns, Ns)>,
 }
 
 /// Consecutive steps; a single step if the program has few.
@@ -128,6 +132,7 @@ impl Steps {
             worst,
             steps_per_bin: steps_per_bin as u64,
             bins: durations.chunks(steps_per_bin).map(StepBin::of).collect(),
+            instances: instances.to_vec(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::DeviceReport;
-use omptrace_timeline::model::{Category, split_place};
+use omptrace_timeline::model::{Category, Folding, split_place};
 use omptrace_timeline::schedule;
 use omptrace_trace_format::{Ending, Metadata};
 
@@ -188,6 +188,23 @@ impl Sums {
         sums.processes.insert(number, process);
         constructs.for_each(|construct| sums.add(construct));
         sums
+    }
+
+    /// Merges ranges whose names differ only in numbers.
+    pub(crate) fn folded(self, folding: &Folding) -> Sums {
+        if folding.is_none() {
+            return self;
+        }
+        let mut folded = Sums { processes: self.processes, constructs: BTreeMap::new() };
+        for mut construct in self.constructs.into_values() {
+            let stats = &mut construct.stats;
+            let name = folding.name(&stats.name);
+            if stats.category == Category::User.name() && name != stats.name {
+                (stats.place, stats.name) = (Place::new(&name), name);
+            }
+            folded.add(construct);
+        }
+        folded
     }
 
     /// The sums of one process, renumbered as `number`.

@@ -6,6 +6,7 @@
 //! ```
 
 mod bins;
+pub(crate) mod by_step;
 pub(crate) mod levels;
 pub(crate) mod mpi_efficiency;
 pub(crate) mod ranks;
@@ -24,6 +25,7 @@ use crate::model::state_sums::Sums;
 use crate::states::observer::{Due, StateObserver};
 
 use bins::{Bins, MAX_BINS, MIN_WIDTH, Merge, merge_bins};
+pub use by_step::StepTime;
 pub use levels::Level;
 use levels::Levels;
 
@@ -481,6 +483,8 @@ pub struct Overview {
     pub chunks: BTreeMap<String, Vec<u64>>,
     /// The samples by stack; empty if there are none.
     pub stacks: FlameGraph,
+    /// What threads did in each bin of time steps; empty where that is not known.
+    pub steps: Vec<StepTime>,
 }
 
 /// A thread, or neighbouring threads.

@@ -43,8 +43,10 @@ use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
 use crate::findings::ranks::rank_imbalance;
+use crate::model::accounting::Accounting;
 use crate::model::mpi;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
+use crate::overview::by_step::StepTimes;
 use crate::overview::levels::{LevelCollector, Levels};
 use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::{Gathering, Overview};
@@ -244,13 +246,25 @@ impl Run<'_> {
         let mut chunks = ChunkDurations::default();
         let mut of_phases: Vec<MergeableAnswers> = vec![MergeableAnswers::default(); windows_of_phases.len()];
         let has_chunks = self.has_overview && self.replays && sums.have_chunks();
-        if !plans.is_empty() || !of_phases.is_empty() || has_chunks {
+        let step_times = match (&steps, &stats_of_steps) {
+            (Some((_, instances)), Some(of_steps)) if self.has_overview && self.replays => {
+                Some(StepTimes::new(instances, of_steps.steps_per_bin))
+            }
+            _ => None,
+        };
+        let mut by_step: Vec<Accounting> = Vec::new();
+        if !plans.is_empty() || !of_phases.is_empty() || has_chunks || step_times.is_some() {
             for second in self.each(|number| {
-                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks };
+                let steps = step_times.as_ref();
+                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps };
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
                 chunks.merge(second.chunks);
+                by_step.resize(by_step.len().max(second.steps.len()), Accounting::default());
+                for (known, more) in by_step.iter_mut().zip(&second.steps) {
+                    known.merge(more);
+                }
                 for (known, part) in of_phases.iter_mut().zip(second.phases) {
                     known.merge(part);
                 }
@@ -285,6 +299,7 @@ impl Run<'_> {
         }
         let mut overview = Overview::of(gathered, levels, part.useful());
         overview.chunks = chunks.powers();
+        overview.steps = step_times.map_or(Vec::new(), |times| times.times(&by_step));
         overview.stacks = std::mem::take(&mut functions.stacks).graph();
         if let Some(event_ps) = part.event_ps() {
             stats.constructs.iter_mut().for_each(|construct| construct.set_event_cost(event_ps));
@@ -496,7 +511,7 @@ impl<'a> Run<'a> {
             answers: self.collector().of_segment(),
         });
         let mut numbers = Numbers {
-            phases: PhaseCollector::default(),
+            phases: PhaseCollector::within(windows.clone()),
             windowed: Windowed::new(windows.clone(), collector()),
         };
         let is_whole = windows.is_none();
@@ -543,8 +558,8 @@ impl<'a> Run<'a> {
         if reader.is_some_and(mpi::is_unseen) {
             part.set_unseen_mpi();
         }
-        let mut sums = numbers.windowed.inner.sums();
         let (phases, ranges) = numbers.phases.finish();
+        let mut sums = numbers.windowed.inner.sums().folded(&ranges.folding);
         let process = report.processes.first();
         if is_whole && let Some(process) = process {
             sums.set_memory(number as u32, &process.devices);

@@ -1,6 +1,8 @@
 //! The second pass over a process: replays with changes, phases, and durations of chunks.
 
 use super::*;
+use crate::model::accounting::Accounting;
+use crate::overview::by_step::StepTimes;
 
 /// Maximum number of threads that schedule regions on other numbers of threads. Each thread may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
@@ -10,6 +12,8 @@ pub(super) struct Second {
     pub(super) predicted: Option<Predicted>,
     pub(super) phases: Vec<MergeableAnswers>,
     pub(super) chunks: ChunkDurations,
+    /// By bin of time steps.
+    pub(super) steps: Vec<Accounting>,
 }
 
 /// The changes to replay, within these windows.
@@ -21,13 +25,15 @@ pub(super) struct Changes<'p> {
     pub(super) windows: Option<&'p Windows>,
     /// Also collects the durations of loop chunks.
     pub(super) has_chunks: bool,
+    /// What threads did in these time steps is.
+    pub(super) steps: Option<&'p StepTimes>,
 }
 
 impl Run<'_> {
     pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
-        let Changes { plans, numbers, windows, has_chunks } = changes;
+        let Changes { plans, numbers, windows, has_chunks, steps } = changes;
         let with_chunks = Manner { chunks: true, ..self.manner };
-        if phases.is_empty() && !has_chunks && !plans.is_empty() {
+        if phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty() {
             let in_segments = self.of_segments(with_chunks, || {
                 collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
             });
@@ -36,6 +42,7 @@ impl Run<'_> {
                     predicted: replayed.predicted(),
                     phases: Vec::new(),
                     chunks: ChunkDurations::default(),
+                    steps: Vec::new(),
                 };
             }
         }
@@ -64,6 +71,8 @@ impl Run<'_> {
         if has_chunks {
             sinks.push(&mut chunks);
         }
+        let mut by_step = steps.map(|times| self.collector().with_steps(times.clone()));
+        sinks.extend(by_step.iter_mut().map(|sink| sink as &mut dyn Sink));
         self.replay_in(with_chunks, number, sinks);
         let of_phases = of_phases.into_iter();
         let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
@@ -74,6 +83,7 @@ impl Run<'_> {
             },
             phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
             chunks: chunks.durations(),
+            steps: by_step.map_or(Vec::new(), collector::Collector::finish_with_steps),
         }
     }
 }

@@ -89,6 +89,12 @@ impl Windows {
         self.last_begun(time).is_some_and(|span| time < span.end)
     }
 
+    /// How much of an interval lies in windows, in ns; `None` if it does not touch any.
+    pub(crate) fn overlap(&self, begin: Ns, end: Ns) -> Option<u64> {
+        let ns = self.on(end.max(begin)).abs_diff(self.on(begin));
+        (ns > 0 || self.contains(begin)).then_some(ns)
+    }
+
     /// Converts a start at `at` on the compressed timeline to the time on the whole timeline.
     pub(crate) fn begin(&self, at: Ns) -> Ns {
         let begun = self.0.partition_point(|span| span.at <= at);
@@ -240,6 +246,9 @@ mod tests {
         assert_eq!([9, 10, 29, 30, 50, 60].map(inside), [false, true, true, false, true, false]);
         assert_eq!([10, 12, 30, 35].map(|at| windows.begin(at)), [10, 12, 50, 55]);
         assert_eq!([10, 12, 30, 40].map(|at| windows.end(at)), [10, 12, 30, 60]);
+        let overlap = |begin, end| windows.overlap(begin, end);
+        assert_eq!([overlap(0, 10), overlap(30, 50), overlap(0, 12)], [None, None, Some(2)]);
+        assert_eq!([overlap(12, 12), overlap(0, 99)], [Some(0), Some(30)]);
         let half = Windows::of(vec![(25, 55)]);
         assert_eq!(windows.and(&half), Windows::of(vec![(25, 30), (50, 55)]));
         assert!(windows.and(&Windows::default()).is_empty());

@@ -18,10 +18,12 @@ use omptrace_timeline::model::{
 use crate::answers::mergeable::MergeableAnswers;
 use crate::answers::of_process::{self, Names, Outcome};
 use crate::devices::overlap::Queues;
+use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, NotSeen};
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
 use crate::model::region_table::Regions;
+use crate::overview::by_step::{ByStep, StepTimes};
 use crate::overview::{Gathered, Gathering};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
@@ -118,6 +120,8 @@ pub(crate) struct Collector<const S: usize> {
     /// Receives the threads' states, if present. While a process is analysed, the process holds it.
     observer: Option<Box<dyn StateObserver>>,
     gathered: Option<Gathered>,
+    /// The accounting of each time step.
+    by_step: Vec<Accounting>,
     /// The states of processes that have ended, which nobody has taken yet.
     spans: Vec<Span>,
     /// The lifetime of the process.
@@ -176,6 +180,16 @@ impl Collector<0> {
     pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
         let observer = gathering.map(|gathering| -> Box<dyn StateObserver> { Box::new(gathering) });
         Collector { observer, ..self }
+    }
+
+    /// Also sums up each time step.
+    pub(crate) fn with_steps(self, times: StepTimes) -> Self {
+        Collector { observer: Some(Box::new(ByStep::new(times))), ..self }
+    }
+
+    /// The sums of the one process's time steps.
+    pub(crate) fn finish_with_steps(self) -> Vec<Accounting> {
+        self.by_step
     }
 
     /// Also blames functions, by samples.
@@ -460,10 +474,13 @@ impl<const S: usize> Collector<S> {
                     let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
                     self.gathered = Some(gathered);
                 }
-                Err(other) => {
-                    self.spans =
-                        other.downcast().map_or_else(|_| Vec::new(), |spans: Box<Spans>| spans.finish())
-                }
+                Err(other) => match other.downcast::<ByStep>() {
+                    Ok(by_step) => self.by_step = by_step.finish(),
+                    Err(other) => {
+                        self.spans =
+                            other.downcast().map_or_else(|_| Vec::new(), |spans: Box<Spans>| spans.finish())
+                    }
+                },
             }
         }
         if self.drawn.is_some() {
@@ -531,7 +548,7 @@ impl<const S: usize> Collector<S> {
             });
             ExtraInterval {
                 name: name.clone(),
-                thread: names.get(step.location).cloned().unwrap_or_default(),
+                thread: Some(names.get(step.location).cloned().unwrap_or_default()),
                 location: (step.location as u32).checked_sub(first),
                 begin: step.begin,
                 end: step.end,

@@ -172,7 +172,8 @@ impl Alone {
         };
         stats.phases = self.phases;
         stats.ranges = self.ranges;
-        stats.steps = self.steps;
+        let instances = stats.steps.take().map_or(Vec::new(), |steps| steps.instances);
+        stats.steps = self.steps.map(|steps| Steps { instances, ..steps });
         self.more_phases
     }
 }

@@ -8,7 +8,7 @@
 //! json_output, csv   answers for programs, cut to what was asked for
 //! sarif              findings for editors and code hosts
 //! output_path        a file to write, which replaces no trace; replace_folder: a folder
-//! conversion         an export, with what is said about it; view_annotations: what `view` shows first
+//! conversion         an export, with what is said about it; view_annotations, view_steps: what `view` shows first
 //! temp_files         what goes away when a signal ends the program; signals
 //! ```
 
@@ -27,3 +27,4 @@ pub(crate) mod signals;
 pub(crate) mod streams;
 pub(crate) mod temp_files;
 pub(crate) mod view_annotations;
+pub(crate) mod view_steps;

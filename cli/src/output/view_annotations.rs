@@ -1,4 +1,4 @@
-//! What a reader of a timeline should see first: the top finding where it cost the most, and the critical path.
+//! What a reader of a timeline should see first: the time steps, the critical path, and the top finding where it cost the most.
 
 use omptrace_analysis::answers::{self, Finding, Moment};
 use omptrace_analysis::summary::Summary;
@@ -9,6 +9,7 @@ use omptrace_timeline::model::{Category, LinkKind, Ns, ProcessId};
 use omptrace_trace_format::{Metadata, Reader};
 
 use crate::options::units;
+use crate::output::view_steps;
 use crate::serve::Start;
 
 /// The track's name.
@@ -40,14 +41,18 @@ pub(crate) fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> 
 
 /// The highlights of a trace.
 pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
-    let mut tracks = critical_paths(&[reader], symbols);
-    let steps = tracks.iter().flat_map(|path| path.intervals.iter());
-    let (Some(first), Some(last)) = (steps.clone().next(), steps.last()) else {
-        return Highlights::default();
+    let (stats, _) = Stats::of(&[reader], symbols);
+    let mut tracks = view_steps::rows(stats.steps.as_ref(), (Ns::MIN, Ns::MAX));
+    let mut pinned: Vec<String> = tracks.iter().map(|row| row.name.clone()).collect();
+    let paths = critical_paths(&[reader], symbols);
+    let pieces = paths.iter().flat_map(|path| path.intervals.iter());
+    let (Some(first), Some(last)) = (pieces.clone().next(), pieces.last()) else {
+        let start = Start { pinned, ..Start::default() };
+        return Highlights { tracks, start, place: None };
     };
     let whole = (first.begin, last.end);
-    let (stats, _) = Stats::of(&[reader], symbols);
-    let mut pinned = vec![CRITICAL_PATH.to_owned()];
+    tracks.extend(paths);
+    pinned.push(CRITICAL_PATH.to_owned());
     let answers = &stats.answers;
     let finding = answers.findings.first();
     let worst = finding.and_then(|finding| finding.instances.first());
@@ -108,7 +113,11 @@ pub(crate) fn in_window(
     let finding = answers.findings.iter().find(|finding| !finding.instances.is_empty());
     let Some((finding, worst)) = finding.and_then(|finding| Some((finding, finding.instances.first()?)))
     else {
-        return (Highlights::default(), (0, length(all)));
+        let window = (0, length(all));
+        let tracks = view_steps::rows(stats.steps.as_ref(), window);
+        let pinned = tracks.iter().map(|row| row.name.clone()).collect();
+        let start = Start { pinned, ..Start::default() };
+        return (Highlights { tracks, start, place: None }, window);
     };
     let window = window_at(worst, length(all));
     let words = answers.in_a_line(finding);
@@ -118,14 +127,16 @@ pub(crate) fn in_window(
     };
     let visible = around(worst, window);
     let number = |ns: i64| ns.max(0).cast_unsigned();
+    let mut tracks = view_steps::rows(stats.steps.as_ref(), window);
+    tracks.push(of_finding(&shown, &words));
     let highlights = Highlights {
-        tracks: vec![of_finding(&shown, &words)],
         start: Start {
-            pinned: vec![TOP_FINDING.to_owned()],
+            pinned: tracks.iter().map(|track| track.name.clone()).collect(),
             visible: Some((number(visible.0), number(visible.1))),
             selected: is_within(worst, window)
                 .then(|| (number(worst.begin_ns), number(worst.end_ns - worst.begin_ns))),
         },
+        tracks,
         place: Some(format!("{}..{}: {words}", units::seconds(visible.0), units::seconds(visible.1))),
     };
     (highlights, window)
@@ -166,7 +177,7 @@ fn of_finding(finding: &Finding, words: &str) -> ExtraTrack {
         if intervals.iter().all(|known| end <= known.begin || known.end <= begin) {
             intervals.push(ExtraInterval {
                 name: words.into(),
-                thread: (*moment.thread).into(),
+                thread: Some((*moment.thread).into()),
                 location: None,
                 begin,
                 end,

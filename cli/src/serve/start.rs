@@ -14,7 +14,7 @@ const OPENED: &str = "^(?!(hidden helpers|System)$)";
 /// What the UI shows first. By default all tracks but those of hidden helpers, and all of the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// The names of tracks that are pinned above all others.
+    /// The names of tracks that are pinned above all others, from the top. Regular expressions.
     pub pinned: Vec<String>,
     /// The time in sight, as the trace has it. The UI wants both ends within the trace. Where a slice is selected, the UI puts it
     /// into the middle, and a fifth of the time is the slice's.
@@ -30,10 +30,9 @@ impl Start {
             |id: &str, pattern: &str| json!({"id": format!("dev.perfetto.{id}"), "args": [pattern]});
         // Folded, a process is one bar.
         let mut commands = vec![command("ExpandTracksByRegex", OPENED)];
-        if !self.pinned.is_empty() {
-            let pattern = format!("^({})$", self.pinned.join("|"));
-            commands.push(command("PinTracksByRegex", &pattern));
-        }
+        // One command for each: tracks of one command are pinned in the order of their names.
+        let pins = self.pinned.iter().map(|name| command("PinTracksByRegex", &format!("^{name}$")));
+        commands.extend(pins);
         let commands = serde_json::Value::from(commands).to_string();
         let mut parameters = format!("startupCommands={}", escaped(&commands));
         if let Some((begin, end)) = self.visible {
@@ -99,11 +98,9 @@ mod tests {
             selected: Some((10, 5)),
         };
         let parameters = start.parameters();
-        let pin = json!({
-            "id": "dev.perfetto.PinTracksByRegex",
-            "args": ["^(top finding|critical path)$"],
-        });
-        assert_eq!(commands(&parameters)[1], pin);
+        let pin = |name: &str| json!({"id": "dev.perfetto.PinTracksByRegex", "args": [format!("^{name}$")]});
+        let commands = commands(&parameters);
+        assert_eq!(commands.as_array().expect("commands")[1..], [pin("top finding"), pin("critical path")]);
         assert!(parameters.ends_with("&visStart=5&visEnd=20&ts=10&dur=5"), "{parameters}");
     }
 }

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use omptrace_cli::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
-use omptrace_tests::env::{omptrace_program, perfetto_ui, root};
-use omptrace_tests::trace::{Traced, omptrace};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, perfetto_ui, root};
+use omptrace_tests::trace::{Traced, Traces, omptrace};
 use omptrace_tests::viewers::{Rows, open_address, query};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -321,4 +321,31 @@ fn the_command_opens_the_local_ui() {
         let (_running, address) = view(&words);
         assert_eq!(open_expanded(&address), expected, "{way:?}");
     }
+}
+
+/// The steps of a program are a row above its threads, in the order of time.
+#[test]
+fn the_view_opens_with_the_row_of_steps() {
+    let include = format!("-I{}", root().join("include").display());
+    let program = compile("tests/programs/annotations_own.c", Compiler::Gcc, &[&include, "-ldl"]);
+    let traces = Traces::folder();
+    let mut record = Command::new(omptrace_program());
+    record.args(["record", "--quiet", "-o"]).arg(traces.path().join("%p.omptrace")).arg(&program);
+    let output = record.output().expect("the program can be run");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let trace = traces.only();
+    let ui = perfetto_ui();
+    let (trace, ui) = trace.to_str().zip(ui.to_str()).expect("UTF-8");
+    let (_running, address) = view(&[trace, "--ui", ui]);
+    let steps = "select slice.name, ts from slice join track on track_id = track.id
+        where track.name = 'time steps' order by ts";
+    let results = open_address(&address, &[steps]).sound();
+    let names: Vec<&str> = results[0].iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names.len(), 10, "{names:?}");
+    for (name, number) in names.iter().zip(1..) {
+        let is_it = *name == format!("step {number}") || name.starts_with(&format!("step {number}: "));
+        assert!(is_it, "{names:?}");
+    }
+    let pinned = results[1][0]["pinned"].as_str().expect("names");
+    assert!(pinned.starts_with("time steps"), "{pinned}");
 }

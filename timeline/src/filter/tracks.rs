@@ -38,9 +38,9 @@ pub struct ExtraTrack {
 pub struct ExtraInterval {
     /// Its name.
     pub name: Arc<str>,
-    /// The name of the thread on which it happened.
-    pub thread: Arc<str>,
-    /// The thread's number among the locations of its process, counted from 0; `None` if unknown.
+    /// The name of the thread on which it happened; `None` if it is not of a single thread.
+    pub thread: Option<Arc<str>>,
+    /// The thread's number among the locations of its process, from 0; `None` if unknown.
     pub location: Option<u32>,
     /// The start, in nanoseconds since the timeline's start.
     pub begin: Ns,
@@ -84,13 +84,14 @@ impl ExtraTracks {
             }));
             // A process starts before its tracer, so possibly before the timeline.
             for interval in track.intervals.iter().filter(|interval| interval.end > 0) {
+                let thread = interval.thread.as_ref().map(|thread| argument("thread", Value::Text(thread)));
                 out.item(&Item::Interval(Interval {
                     track: id,
                     name: &interval.name,
                     category: track.category,
                     begin: interval.begin.max(0),
                     end: interval.end,
-                    arguments: &[argument("thread", Value::Text(&interval.thread))],
+                    arguments: thread.as_slice(),
                     work: None,
                 }));
             }
@@ -189,7 +190,7 @@ mod tests {
     fn step(location: u32, begin: Ns, end: Ns) -> ExtraInterval {
         ExtraInterval {
             name: format!("step {end}").into(),
-            thread: "thread".into(),
+            thread: Some("thread".into()),
             location: Some(location),
             begin,
             end,

@@ -30,6 +30,7 @@ pub use regions::schedule;
 pub(crate) use samples::Samples;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
@@ -221,7 +222,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     /// Also resolves names that the program registered.
-    pub(crate) fn with_texts(self, texts: Texts) -> Self {
+    pub(crate) fn with_texts(self, texts: Arc<Texts>) -> Self {
         Interpreter { annotations: Annotations::of(texts), ..self }
     }
 

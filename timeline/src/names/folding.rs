@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MIN_ALIKE: usize = 8;
 
 /// The merged names: `step 1`, `step 2` and so on become `step *`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folding(BTreeSet<String>);
 
 impl Folding {
@@ -20,6 +20,16 @@ impl Folding {
         }
         let many = alike.into_iter().filter(|(_, count)| *count >= MIN_ALIKE);
         Folding(many.map(|(pattern, _)| pattern).collect())
+    }
+
+    /// Also merges the names that `other` merges.
+    pub fn merge(&mut self, other: Folding) {
+        self.0.extend(other.0);
+    }
+
+    /// Whether all names stay as they are.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The merged name of a range, or the name itself.

@@ -9,6 +9,7 @@ pub(crate) mod stream;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use omptrace_symbols::Table;
 use omptrace_trace_format::checkpoint::Packed;
@@ -545,6 +546,12 @@ impl<'a> ProcessReplay<'a, '_> {
         let wanted = self.segments.as_ref().map_or(0..1, |(_, wanted)| wanted.clone());
         let segments = self.segments.as_ref().map(|(segments, _)| *segments);
         let (reader, clock) = (self.reader, self.clock());
+        let texts = match segments {
+            Some(segments) => Arc::clone(&segments.texts),
+            None => Arc::new(Texts::of(reader)),
+        };
+        // Checkpoints have times of the trace's own clock, and know nothing of ranges word for word.
+        let has_checkpoints = !self.is_corrected && !self.stage.wants_annotations();
         let mut interpreter = Interpreter::new(
             self.stage,
             reader.metadata(),
@@ -556,15 +563,15 @@ impl<'a> ProcessReplay<'a, '_> {
         )
         .with_samples(samples)
         .with_mpi(self.mpi)
-        .with_texts(Texts::of(reader));
+        .with_texts(texts);
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);
         let restart = match segments.and_then(|segments| segments.begin(segment)) {
             Some(ticks) => Restart::at(reader, ticks),
-            // Checkpoints have times of the trace's own clock.
-            None if self.is_corrected => None,
-            None => window.and_then(|(begin, _)| Restart::before(reader, clock, begin)),
+            None => window
+                .filter(|_| has_checkpoints)
+                .and_then(|(begin, _)| Restart::before(reader, clock, begin)),
         };
         let extent = Extent {
             from: restart.as_ref().map_or(0, |restart| restart.ticks),

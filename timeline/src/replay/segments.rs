@@ -11,9 +11,11 @@
 //! depends on nothing that was before, so that sums of what lies between two of them [add up](Segments::between_regions).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use omptrace_trace_format::Reader;
 
+use crate::interpret::annotations::Texts;
 use crate::interpret::{Restart, may_have_checkpoints};
 use crate::model::thread_introduction::ThreadIntroduction;
 use crate::model::{Item, Sink, ThreadRole, Wants};
@@ -38,6 +40,8 @@ pub struct Segments {
     /// The events before the last.
     events: u64,
     pub(crate) introductions: Vec<ThreadIntroduction>,
+    /// The names in annotations, wherever they are defined.
+    pub(crate) texts: Arc<Texts>,
 }
 
 impl Segments {
@@ -84,6 +88,7 @@ impl Segments {
             cuts: cuts.into_iter().map(|cut| cut.ticks).collect(),
             events,
             introductions,
+            texts: Arc::new(Texts::of(reader)),
         })
     }
 

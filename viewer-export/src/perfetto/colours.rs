@@ -87,6 +87,8 @@ pub(super) fn of_interval(interval: &Interval<'_>) -> &'static str {
         (None, Category::Omptrace) => TRACER,
         // The result of an analysis.
         (None, Category::Wait) => SLOWER_THREADS,
+        // What the program named: a frame, or a range of the process.
+        (None, Category::User) => PHASES,
         (None, _) => USEFUL,
     };
     shade(shades, interval.name)

@@ -62,13 +62,11 @@ unsafe fn mark(domain: Domain, message: &Message) {
 unsafe fn begin(domain: Domain, message: &Message, kind: AnnotationKind, instance: u64) {
     // SAFETY: by the caller's promise.
     let domain = unsafe { domain_of(domain) };
-    if range::recorder_of(domain).is_none() {
-        return;
-    }
+    let Some(active) = range::recorder_of(domain) else { return };
     // What is not readable began all the same.
     // SAFETY: as above.
     let said = unsafe { message.said(domain) }.unwrap_or(Said::new(SOURCE, domain, None));
-    range::begin(kind, instance, &said);
+    range::begin_in(active, kind, instance, &said);
 }
 
 /// An id of the next tool's, or ours.

@@ -111,7 +111,7 @@ fn how_to_read(out: &mut String) {
 mod tests {
     use omptrace_analysis::answers::{
         Blame, Cause, Finding, FunctionName, Overview, OverviewCell, OverviewRow, Place, RegionAnswer,
-        RegionShape,
+        RegionShape, StepTime,
     };
     use omptrace_analysis::{
         FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats, StepBin, Steps,
@@ -199,6 +199,9 @@ mod tests {
             cell
         };
         let overview = Overview {
+            steps: (0..250)
+                .map(|_| StepTime { accounting: cell().accounting, duration_ns: 1_000_000 })
+                .collect(),
             end_ns: 10_000_000_000,
             width_ns: 1 << 25,
             names: vec!["n<".repeat(5_000); 255],

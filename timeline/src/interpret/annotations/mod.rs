@@ -10,17 +10,21 @@
 //! Each thread has a stack of its own for each domain, so ranges of two domains may overlap. Then the one that goes on is cut, as any
 //! [phase](Construct::Phase). An end without a begin says nothing: the program may be wrong, or recording began in the range.
 
+mod state;
 mod texts;
 mod verbatim;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, MemoryChange, ValueRole};
 
 use super::*;
 use crate::model::{Annotated, Annotation, CountValue, CounterId, LocationId, Looks, Payload};
+pub(super) use state::AnnotationState;
 pub(crate) use texts::Texts;
-use verbatim::{Named, OpenRanges, RangeKey, is_of_process, payload};
+pub(super) use verbatim::is_of_process;
+use verbatim::{Named, OpenRanges, RangeKey, payload};
 
 /// Ranges of the process that are open at once. A program that ends none would have a track for each.
 const MAX_OPEN: usize = 1 << 12;
@@ -32,14 +36,16 @@ const MAX_LABEL: usize = 80;
 /// The state of annotations.
 #[derive(Default)]
 pub(super) struct Annotations {
-    texts: Texts,
+    pub(super) texts: Arc<Texts>,
     /// Ranges of the process, by source, domain and instance.
     open: BTreeMap<(u32, u32, u64), Vec<OpenRange>>,
     count: usize,
     /// By source, domain and kind: a track for each range that is open at once.
     tracks: BTreeMap<(u32, u32, bool), Vec<Track>>,
-    counters: BTreeMap<(u32, u32, u32), (CounterId, CountValue)>,
-    memory: BTreeMap<u32, (CounterId, i64)>,
+    /// By source, domain and name.
+    counters: BTreeMap<(u32, u32, u32), Counter<CountValue>>,
+    /// By space.
+    memory: BTreeMap<u32, Counter<i64>>,
     /// The region of each range that threads have begun, by kind, domain and name.
     regions: BTreeMap<(u32, u32, u32), RegionId>,
     /// The labels of kernels, by their regions.
@@ -47,9 +53,16 @@ pub(super) struct Annotations {
     verbatim: OpenRanges,
 }
 
+/// A counter, and since when it has its value.
+struct Counter<T> {
+    id: CounterId,
+    value: T,
+    at: Ns,
+}
+
 struct OpenRange {
     begin: Ns,
-    name: String,
+    name: u32,
     track: Option<usize>,
     is_frame: bool,
 }
@@ -62,7 +75,7 @@ struct Track {
 }
 
 impl Annotations {
-    pub(super) fn of(texts: Texts) -> Annotations {
+    pub(super) fn of(texts: Arc<Texts>) -> Annotations {
         Annotations { texts, ..Annotations::default() }
     }
 
@@ -178,7 +191,6 @@ impl Interpreter<'_, '_> {
         if self.annotations.count >= MAX_OPEN {
             return;
         }
-        let name = self.annotations.name(domain, name);
         let is_frame = kind == AnnotationKind::frame;
         let track = self.free_track((source, domain, is_frame), begin);
         let open = self.annotations.open.entry((source.0, domain, instance)).or_default();
@@ -203,9 +215,11 @@ impl Interpreter<'_, '_> {
         };
         let begin = range.begin.max(track.last);
         (track.is_used, track.last) = (false, end.max(begin));
+        let track = track.id;
+        let name = self.annotations.name(domain, range.name);
         self.stage.interval(Interval {
-            track: track.id,
-            name: &range.name,
+            track,
+            name: &name,
             category: Category::User,
             begin,
             end: end.max(begin),
@@ -220,24 +234,35 @@ impl Interpreter<'_, '_> {
         (source, domain, is_frame): (AnnotationSource, u32, bool),
         begin: Ns,
     ) -> Option<usize> {
-        let tracks = self.annotations.tracks.entry((source.0, domain, is_frame)).or_default();
+        let key = (source.0, domain, is_frame);
+        let tracks = self.annotations.tracks.entry(key).or_default();
         if let Some(free) = tracks.iter().position(|track| !track.is_used && track.last <= begin) {
             tracks[free].is_used = true;
             return Some(free);
         }
-        if tracks.len() >= MAX_TRACKS {
+        let number = tracks.len();
+        if number >= MAX_TRACKS {
             return None;
         }
+        let id = self.new_track((source, domain, is_frame), number);
+        self.annotations.tracks.entry(key).or_default().push(Track { id, is_used: true, last: begin });
+        Some(number)
+    }
+
+    /// Track `number`, from 0, of a domain.
+    fn new_track(
+        &mut self,
+        (source, domain, is_frame): (AnnotationSource, u32, bool),
+        number: usize,
+    ) -> LocationId {
         let what = if is_frame { "frames" } else { "ranges" };
-        let number = match tracks.len() {
+        let number = match number {
             0 => String::new(),
             more => format!(" {}", more + 1),
         };
         let of = self.annotations.texts.text(domain);
         let of = of.as_deref().or(source.name()).unwrap_or("annotations");
-        let id = self.stage.location(LocationKind::Track, format!("{what} of {of}{number}"));
-        tracks.push(Track { id, is_used: true, last: begin });
-        Some(tracks.len() - 1)
+        self.stage.location(LocationKind::Track, format!("{what} of {of}{number}"))
     }
 
     pub(super) fn annotation_mark(&mut self, thread: usize, time: Ns, e: &AnnotationMark) {
@@ -265,20 +290,14 @@ impl Interpreter<'_, '_> {
             let said = self.verbatim(thread, time, named, payload.clone(), Annotated::Value(e.role));
             self.stage.item(&Item::Annotation(&said));
         }
-        let name = self.annotations.name(e.domain, e.name);
         let is_counter = matches!(e.role, ValueRole::counter | ValueRole::increment);
         if let Some(value) = count_value(&payload).filter(|_| is_counter) {
-            let stage = &mut *self.stage;
-            let counters = &mut self.annotations.counters;
-            let counter = counters
-                .entry((e.source.0, e.domain, e.name))
-                .or_insert_with(|| (stage.counter(name, "value"), CountValue::default()));
-            counter.1 = match e.role {
-                ValueRole::increment => sum(counter.1, value),
+            return self.count_annotated((e.source.0, e.domain, e.name), time, |before| match e.role {
+                ValueRole::increment => sum(before, value),
                 _ => value,
-            };
-            return stage.count(counter.0, time, counter.1);
+            });
         }
+        let name = self.annotations.name(e.domain, e.name);
         let number = number(&payload);
         let arguments: Vec<_> =
             value(&payload, &number).map(|value| argument("value", value)).into_iter().collect();
@@ -289,18 +308,41 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn annotation_memory(&mut self, time: Ns, e: &AnnotationMemory) {
+        let bytes = e.bytes as i64;
+        self.count_memory(e.space, time, |before| match e.change {
+            MemoryChange::free => before.saturating_sub(bytes),
+            _ => before.saturating_add(bytes),
+        });
+    }
+
+    /// A counter of the program's, by source, domain and name, gets another value.
+    fn count_annotated(
+        &mut self,
+        key: (u32, u32, u32),
+        time: Ns,
+        change: impl FnOnce(CountValue) -> CountValue,
+    ) {
+        if !self.annotations.counters.contains_key(&key) {
+            let id = self.stage.counter(self.annotations.name(key.1, key.2), "value");
+            let new = Counter { id, value: CountValue::default(), at: time };
+            self.annotations.counters.insert(key, new);
+        }
+        if let Some(counter) = self.annotations.counters.get_mut(&key) {
+            (counter.value, counter.at) = (change(counter.value), time);
+            self.stage.count(counter.id, time, counter.value);
+        }
+    }
+
+    /// The memory that is allocated in a space changes.
+    fn count_memory(&mut self, space: u32, time: Ns, change: impl FnOnce(i64) -> i64) {
         let stage = &mut *self.stage;
         let texts = &self.annotations.texts;
-        let space = self.annotations.memory.entry(e.space).or_insert_with(|| {
-            let name = texts.text(e.space).unwrap_or("memory".into());
-            (stage.counter(format!("allocated in {name}"), "bytes"), 0)
+        let counter = self.annotations.memory.entry(space).or_insert_with(|| {
+            let name = texts.text(space).unwrap_or("memory".into());
+            Counter { id: stage.counter(format!("allocated in {name}"), "bytes"), value: 0, at: time }
         });
-        let bytes = e.bytes as i64;
-        space.1 = match e.change {
-            MemoryChange::free => space.1.saturating_sub(bytes),
-            _ => space.1.saturating_add(bytes),
-        };
-        stage.count(space.0, time, space.1);
+        (counter.value, counter.at) = (change(counter.value), time);
+        stage.count(counter.id, time, counter.value);
     }
 
     pub(super) fn annotation_span(&mut self, thread: usize, e: &AnnotationSpan) {
@@ -312,10 +354,9 @@ impl Interpreter<'_, '_> {
             let range = self.verbatim(thread, begin, named, Payload::None, what);
             self.stage.item(&Item::Annotation(&range));
         }
-        let name = self.annotations.name(e.domain, e.name);
         let is_frame = e.kind == AnnotationKind::frame;
         let track = self.free_track((e.source, e.domain, is_frame), begin);
-        let range = OpenRange { begin, name, track, is_frame };
+        let range = OpenRange { begin, name: e.name, track, is_frame };
         self.show_range((e.source.0, e.domain), &range, end.max(begin));
     }
 

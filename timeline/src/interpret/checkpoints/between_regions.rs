@@ -9,7 +9,7 @@ use omptrace_trace_format::event::Event;
 /// Whether the events of a checkpoint say so: in order, each with whether its thread is no worker.
 ///
 /// The last of them is the end of a region that the initial thread began. All other regions have ended. Nothing but these, the
-/// threads' implicit tasks and the barriers that these are in is open.
+/// threads' implicit tasks, the barriers that these are in, and ranges that the initial thread named is open.
 pub(super) fn is_after<'e>(events: impl Iterator<Item = (bool, &'e Event<'static>)>) -> bool {
     let (mut open, mut is_last) = (BTreeSet::new(), false);
     let mut initial_tasks = 0;
@@ -17,6 +17,8 @@ pub(super) fn is_after<'e>(events: impl Iterator<Item = (bool, &'e Event<'static
         is_last = false;
         match event {
             Event::Module(_) | Event::LockInit(_) | Event::ImplicitTaskEnd(_) => {}
+            // Ranges go on behind it.
+            Event::AnnotationBegin(_) if is_main => {}
             Event::ParallelBegin(e) if is_main => {
                 open.insert(e.parallel_data.0);
             }

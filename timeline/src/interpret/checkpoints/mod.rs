@@ -10,7 +10,9 @@
 //!
 //! **A checkpoint is written only where replaying it was tried, and gave the interpreter's state.** So it never changes what a
 //! window shows. There is none while that cannot be: a task is suspended on no stack, siblings have dependences, recording was
-//! paused. And there is none in traces of which the interpreter keeps more than what is open: samples, counters, devices, annotations.
+//! paused. And there is none in traces of which the interpreter keeps more than what is open: samples, counters, devices.
+//!
+//! What programs say of themselves is in checkpoints, but for ranges word for word: sinks that want these read the trace from its start.
 
 mod between_regions;
 mod recorder;
@@ -23,11 +25,12 @@ pub(crate) use restart::Restart;
 use omptrace_trace_format::Metadata;
 use serde::{Deserialize, Serialize};
 
+use crate::interpret::annotations::AnnotationState;
 use crate::threads::open_regions::Progress;
 
 /// Whether a trace of this kind may have checkpoints. One of a program that uses devices has those from before only.
 pub fn may_have_checkpoints(metadata: &Metadata) -> bool {
-    metadata.sampling.is_none() && metadata.counting.is_none() && !metadata.annotations
+    metadata.sampling.is_none() && metadata.counting.is_none()
 }
 
 /// The version of what a checkpoint means: that of the program, and a number that grows with each change between two releases.
@@ -55,4 +58,7 @@ struct Head {
     progress: Vec<(usize, Progress)>,
     /// Before the event at this place, a wait on this stream goes on at a time in ticks: a task has interrupted it.
     resumed: Vec<(usize, u32, u64)>,
+    /// What the program said of itself.
+    #[serde(default, skip_serializing_if = "AnnotationState::is_none")]
+    annotations: AnnotationState,
 }

@@ -1,17 +1,20 @@
 //! Checkpoints of a trace that is interpreted from its start.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ompt_sys as ompt;
 use omptrace_symbols::Table;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_trace_format::checkpoint::{Checkpoint, Packed};
 use omptrace_trace_format::event::Event;
+use omptrace_trace_format::field::domain;
 use omptrace_trace_format::{Reader, Record};
 
 use super::restart::Restart;
 use super::{Head, VERSION, may_have_checkpoints};
 use crate::devices::{Devices, Survey};
+use crate::interpret::annotations::is_of_process;
 use crate::interpret::endpoint::endpoint;
 use crate::interpret::item_emitter::Stage;
 use crate::interpret::{Interpreter, Parts};
@@ -282,6 +285,7 @@ impl<'r> Recorder<'r> {
             repairs: repairs.collect(),
             progress,
             resumed,
+            annotations: interpreter.annotations.state(start)?,
         };
         Some(Checkpoint { ticks, words: serde_json::to_vec(&head).ok()?, events })
     }
@@ -324,6 +328,12 @@ fn lasting(event: &Event<'_>) -> Lasting {
         Event::BufferFlush(_) | Event::Lost(_) | Event::Unknown(_) => Lasting::No,
         Event::Monitoring(_) => Lasting::No,
         Event::Module(_) => Lasting::Always,
+        // Ranges of the process are a part of the checkpoint.
+        Event::AnnotationBegin(e) if is_of_process(e.kind) => Lasting::No,
+        Event::AnnotationBegin(_) => Lasting::Perhaps,
+        Event::AnnotationEnd(_) | Event::AnnotationMark(_) | Event::AnnotationSpan(_) => Lasting::No,
+        Event::AnnotationValue(_) | Event::AnnotationMemory(_) | Event::AnnotationPause(_) => Lasting::No,
+        Event::ObjectDefined(object) if object.domain == domain::ANNOTATIONS => Lasting::No,
         // Those of devices, samples, counters and the Collector API, and those that are new.
         _ => Lasting::Unknown,
     }
@@ -344,6 +354,7 @@ impl<'t> Interpreter<'t, '_> {
         let devices = Devices::new(Survey::default(), BTreeMap::new(), std::iter::empty(), streams);
         let parts = Parts { dialect: self.dialect, selection: self.selection, schema: self.schema };
         Interpreter::of_parts(stage, parts, self.clock, threads, self.thread_names.clone(), devices)
+            .with_texts(Arc::clone(&self.annotations.texts))
     }
 
     /// Whether no parallel region is open, nor anything else of a thread but what it is in.

@@ -84,6 +84,7 @@ impl Restart {
             && head.resumed.is_sorted_by_key(|(place, ..)| *place)
             && head.progress.is_sorted_by_key(|(place, _)| *place)
             && head.repairs.iter().all(|(.., time)| is_time(time))
+            && head.annotations.is_sensible(&is_time)
     }
 }
 
@@ -107,6 +108,7 @@ impl Interpreter<'_, '_> {
         for (_, thread, ticks) in resumed {
             self.resume_wait(*thread as usize, *ticks);
         }
+        self.begin_annotations_at(&head.annotations);
         self.lost = head.lost;
         self.unset_tasks = head.unset_tasks;
         self.unannounced_tasks = head.unannounced_tasks;

@@ -5,6 +5,7 @@ use ompt_sys as ompt;
 use super::super::mutexes::UNSET;
 use super::super::{Interpreter, Member, Team};
 use crate::interpret::activity_counters::CountersState;
+use crate::interpret::annotations::AnnotationState;
 use crate::model::{Ns, RegionId};
 use crate::names::construct::Construct;
 use crate::tasks::state::{Task, TaskState};
@@ -13,8 +14,9 @@ use crate::threads::open_regions::FrameState;
 /// The state of interpretation, but for numbers that are the reader's own.
 #[derive(Debug, PartialEq)]
 pub(super) struct State {
-    /// The open regions, the task at the bottom, and the time of the newest thing where a region may have begun before that.
-    threads: Vec<(Vec<FrameState>, Option<u64>, Option<Ns>)>,
+    /// The open regions, the task at the bottom, the time of the newest thing where a region may have begun before that, and the
+    /// label of regions that begin.
+    threads: Vec<(Vec<FrameState>, Option<u64>, Option<Ns>, u32)>,
     teams: Vec<TeamState>,
     tasks: Vec<AliveTask>,
     /// Wait id, holder, since when, whether it shows on a track, and where it was acquired.
@@ -25,6 +27,7 @@ pub(super) struct State {
     unset_tasks: u64,
     unannounced_tasks: u64,
     has_proxy_tasks: bool,
+    annotations: AnnotationState,
 }
 
 #[derive(Debug, PartialEq)]
@@ -78,7 +81,7 @@ impl Interpreter<'_, '_> {
         let threads = self.threads.iter().map(|thread| {
             let states = thread.states()?;
             let last = since.map(|since| thread.last().max(since));
-            Some((states, thread.unannounced_base, last))
+            Some((states, thread.unannounced_base, last, thread.label))
         });
         let teams = self.teams.iter();
         let mut teams: Vec<TeamState> = teams.map(|(id, team)| team_state(*id, team)).collect();
@@ -102,6 +105,7 @@ impl Interpreter<'_, '_> {
             unset_tasks: self.unset_tasks,
             unannounced_tasks: self.unannounced_tasks,
             has_proxy_tasks: self.has_proxy_tasks,
+            annotations: self.annotations.state(self.clock.start)?,
         })
     }
 

@@ -493,12 +493,15 @@ impl Thread {
     }
 
     /// Whether all parallel regions of the thread have ended, so that it only reports ends late. It may be in its
-    /// initial task.
+    /// initial task, and in ranges that the program named.
     pub(crate) fn is_between_regions(&self) -> bool {
         match self.stack.first() {
             None => true,
             Some(frame) if frame.is_member => frame.limit < Ns::MAX,
-            Some(frame) => frame.construct == Construct::InitialTask && self.stack.len() == 1,
+            Some(_) => self
+                .stack
+                .iter()
+                .all(|frame| matches!(frame.construct, Construct::InitialTask | Construct::Annotation(_))),
         }
     }
 

@@ -1,13 +1,14 @@
 //! The time steps beside each other: a column for each, or for some that follow each other.
 //!
 //! ```text
-//!           #            columns: from 0 to the median of the column's steps, and on to the longest of them
+//!           =            columns: from 0 to the median of the column's steps, divided by cause; and on to the longest of them
 //!   - - - - # - - - -    the median of all steps
-//!   # # # # # # # #      the worst steps have another colour
+//!   # # # # # # # #      the worst steps have an outline
 //! ```
 //!
 //! The page's script shows the words of a column where the pointer is on it, or a slider below is moved to it.
 
+use omptrace_analysis::answers::StepTime;
 use omptrace_analysis::{Step, StepBin, Steps};
 
 use super::*;
@@ -15,6 +16,10 @@ use super::*;
 /// The size of the drawing, which the page stretches.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 200.0;
+/// A column's part of its place.
+const COLUMN: f64 = 0.88;
+/// A smaller share of a column is neither seen nor said.
+const SEEN: f64 = 0.005;
 
 /// A step that takes so many times what 95 % of the steps do not exceed would leave no height to the others.
 const OUTLIER: u64 = 5;
@@ -28,10 +33,16 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         false => steps.longest_ns,
     };
     let top = top.max(1);
+    let causes = &report.overview.steps[..];
+    let threads = report.stats.answers.threads;
     let _ = write!(
         out,
-        "<figure><figcaption>Duration of each step, from 0 to {}. Dashed: the median. Orange: the {}.{}{}</figcaption>",
+        "<figure><figcaption>Duration of each step, from 0 to {}.{} Dashed: the median. Outlined: the {}.{}{}</figcaption>",
         Text(&time(top)),
+        match causes.is_empty() {
+            true => "",
+            false => " Its parts are the shares of the threads\u{2019} time by cause.",
+        },
         match steps.worst.len() {
             1 => "longest step".to_owned(),
             worst => format!("{worst} longest steps"),
@@ -44,6 +55,9 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         },
         if top < steps.longest_ns { " Columns that are longer are cut." } else { "" }
     );
+    if !causes.is_empty() {
+        key(out, causes, threads);
+    }
     let _ = write!(
         out,
         "<svg id=steps-chart viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=none role=img aria-label=\"{}\">",
@@ -52,20 +66,25 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
     let wide = WIDTH / steps.bins.len() as f64;
     let column = |index: usize, ns: u64| {
         let height = ns.min(top) as f64 * HEIGHT / top as f64;
-        format!("M{:.1} {HEIGHT}v-{height:.1}h{:.1}V{HEIGHT}z", index as f64 * wide, wide * 0.88)
+        format!("M{:.1} {HEIGHT}v-{height:.1}h{:.1}V{HEIGHT}z", index as f64 * wide, wide * COLUMN)
     };
-    let is_worst = |index: usize| worst_in(steps, index).next().is_some();
-    let columns = |is_shown: &dyn Fn(usize) -> bool, of: fn(&StepBin) -> u64| {
-        let shown = steps.bins.iter().enumerate().filter(|(index, _)| is_shown(*index));
+    let columns = |of: fn(&StepBin) -> u64| {
+        let shown = steps.bins.iter().enumerate();
         shown.map(|(index, bin)| column(index, of(bin))).collect::<String>()
     };
-    let _ = write!(
-        out,
-        "<path class=longest d=\"{}\"/><path class=worst d=\"{}\"/><path d=\"{}\"/>",
-        columns(&|index| !is_worst(index), |bin| bin.longest_ns),
-        columns(&is_worst, |bin| bin.longest_ns),
-        columns(&|index| !is_worst(index) || steps.steps_per_bin > 1, |bin| bin.median_ns),
-    );
+    if steps.steps_per_bin > 1 {
+        let _ = write!(out, "<path class=longest d=\"{}\"/>", columns(|bin| bin.longest_ns));
+    }
+    match causes.is_empty() {
+        true => {
+            let _ = write!(out, "<path d=\"{}\"/>", columns(|bin| bin.median_ns));
+        }
+        false => stacks(out, steps, (causes, threads), top),
+    }
+    let is_worst = |index: &usize| worst_in(steps, *index).next().is_some();
+    let worst = (0..steps.bins.len()).filter(is_worst);
+    let outlines: String = worst.map(|index| column(index, steps.bins[index].longest_ns)).collect();
+    let _ = write!(out, "<path class=worst d=\"{outlines}\"/>");
     let median = HEIGHT - steps.median_ns.min(top) as f64 * HEIGHT / top as f64;
     let _ = write!(out, "<path class=level d=\"M0 {median:.1}H{WIDTH}\"/>");
     for index in 0..steps.bins.len() {
@@ -73,7 +92,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
             out,
             "<rect x={:.1} width={wide:.1} height={HEIGHT}><title>{}</title></rect>",
             index as f64 * wide,
-            Text(&words(steps, index))
+            Text(&words(steps, (causes, threads), index))
         );
     }
     let _ = write!(
@@ -83,6 +102,58 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         with_commas(steps.count),
         steps.bins.len() - 1
     );
+}
+
+/// The key to the colours that columns have.
+fn key(out: &mut String, causes: &[StepTime], threads: u32) {
+    let has = |group: usize| {
+        let mut columns = (0..causes.len()).filter_map(|index| shares(causes, threads, index));
+        columns.any(|shares| shares[group] >= SEEN)
+    };
+    *out += "<ul class=legend aria-label=\"colours of time steps\">";
+    for (_, group) in GROUPS.iter().enumerate().filter(|(number, _)| has(*number)) {
+        let (meaning, label) = (Text(group.meaning), group.label);
+        let _ = write!(out, "<li title=\"{meaning}\"><i class=c-{}></i>{label}</li>", group.key);
+    }
+    *out += "</ul>";
+}
+
+/// The share of each group in a column; none where nothing is known of its steps. Threads that are in none have nothing to do.
+fn shares(causes: &[StepTime], threads: u32, index: usize) -> Option<[f64; GROUPS.len()]> {
+    let column = causes.get(index)?;
+    let mut sums = palette::sums(&column.accounting);
+    let known = column.accounting.total();
+    sums[palette::IDLE] += column.duration_ns.saturating_mul(threads.into()).saturating_sub(known);
+    let total: f64 = sums.iter().map(|ns| *ns as f64).sum();
+    (total > 0.0).then(|| sums.map(|ns| ns as f64 / total))
+}
+
+/// Columns up to the medians of their steps, divided by cause: a path for each group.
+fn stacks(out: &mut String, steps: &Steps, (causes, threads): (&[StepTime], u32), top: u64) {
+    let wide = WIDTH / steps.bins.len() as f64;
+    let mut paths = GROUPS.each_ref().map(|_| String::new());
+    let mut unknown = String::new();
+    for (index, bin) in steps.bins.iter().enumerate() {
+        let height = bin.median_ns.min(top) as f64 * HEIGHT / top as f64;
+        let (left, across) = (index as f64 * wide, wide * COLUMN);
+        let Some(shares) = shares(causes, threads, index) else {
+            let _ = write!(unknown, "M{left:.1} {HEIGHT}v-{height:.1}h{across:.1}V{HEIGHT}z");
+            continue;
+        };
+        let mut below = 0.0;
+        for (path, share) in paths.iter_mut().zip(shares).filter(|(_, share)| *share > 0.0) {
+            let (from, to) = (HEIGHT - below * height, HEIGHT - (below + share) * height);
+            let _ = write!(path, "M{left:.1} {from:.1}V{to:.1}h{across:.1}V{from:.1}z");
+            below += share;
+        }
+    }
+    let groups = GROUPS.iter().map(|group| group.colour).zip(&paths);
+    for (colour, path) in groups.filter(|(_, path)| !path.is_empty()) {
+        let _ = write!(out, "<path style=\"fill:{colour}\" d=\"{path}\"/>");
+    }
+    if !unknown.is_empty() {
+        let _ = write!(out, "<path class=longest d=\"{unknown}\"/>");
+    }
 }
 
 /// What is to be said of all steps.
@@ -118,7 +189,7 @@ fn worst_in(steps: &Steps, index: usize) -> impl Iterator<Item = &Step> {
 }
 
 /// A column in words.
-fn words(steps: &Steps, index: usize) -> String {
+fn words(steps: &Steps, (causes, threads): (&[StepTime], u32), index: usize) -> String {
     let bin = steps.bins[index];
     let mut words = match numbers(steps, index) {
         (first, last) if first == last => format!("Step {first}: {}", time(bin.median_ns)),
@@ -137,6 +208,12 @@ fn words(steps: &Steps, index: usize) -> String {
         if let (Some(cause), Some(share)) = (step.cause, step.share) {
             words += &format!("; {} of the excess is {}", percent(share), cause.title());
         }
+    }
+    if let Some(shares) = shares(causes, threads, index) {
+        let mut parts: Vec<_> = GROUPS.iter().zip(shares).filter(|(_, share)| *share >= SEEN).collect();
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let parts = parts.iter().map(|(group, share)| format!("{} {}", group.label, percent(*share)));
+        words += &format!(". Thread time: {}", parts.collect::<Vec<_>>().join(", "));
     }
     words
 }
@@ -163,13 +240,48 @@ mod tests {
         let mut steps = Steps { count: 3, median_ns: 1_000, ..Steps::default() };
         (steps.steps_per_bin, steps.worst) = (1, vec![worst]);
         steps.bins = bins(&[(1_000, 1_000), (3_100, 3_100), (900, 900)]);
-        assert_eq!(words(&steps, 0), "Step 1: 1.00 us");
+        assert_eq!(words(&steps, (&[], 2), 0), "Step 1: 1.00 us");
         assert_eq!(
-            words(&steps, 1),
+            words(&steps, (&[], 2), 1),
             "Step 2: 3.10 us, 3.1 times the median; 92.0\u{a0}% of the excess is load imbalance"
         );
         (steps.steps_per_bin, steps.bins) = (2, bins(&[(1_000, 3_100), (900, 900)]));
-        assert!(words(&steps, 0).starts_with("Steps 1 to 2: median 1.00 us, longest 3.10 us; step 2 takes"));
-        assert_eq!(words(&steps, 1), "Step 3: 900 ns");
+        assert!(
+            words(&steps, (&[], 2), 0)
+                .starts_with("Steps 1 to 2: median 1.00 us, longest 3.10 us; step 2 takes")
+        );
+        assert_eq!(words(&steps, (&[], 2), 1), "Step 3: 900 ns");
+    }
+
+    fn time_of(duration_ns: u64, causes: &[(Cause, u64)]) -> StepTime {
+        let mut accounting = Accounting::default();
+        causes.iter().for_each(|(cause, ns)| accounting.add(*cause, *ns));
+        StepTime { accounting, duration_ns }
+    }
+
+    #[test]
+    fn a_column_is_divided_by_the_causes_of_its_steps() {
+        let steps = Steps {
+            count: 2,
+            median_ns: 1_000,
+            steps_per_bin: 1,
+            bins: bins(&[(1_000, 1_000), (500, 500)]),
+            ..Steps::default()
+        };
+        let causes =
+            [time_of(50, &[(Cause::Useful, 60), (Cause::Fork, 5), (Cause::Join, 15)]), StepTime::default()];
+        assert_eq!(
+            words(&steps, (&causes, 2), 0),
+            "Step 1: 1.00 us. Thread time: useful work 60.0\u{a0}%, starts, joins, barriers 20.0\u{a0}%, nothing to do \
+             20.0\u{a0}%"
+        );
+        assert_eq!(words(&steps, (&causes, 2), 1), "Step 2: 500 ns");
+        let mut out = String::new();
+        stacks(&mut out, &steps, (&causes, 2), 1_000);
+        let expected = "<path style=\"fill:#0072b2\" d=\"M0.0 200.0V80.0h440.0V200.0z\"/>\
+                        <path style=\"fill:#f0e442\" d=\"M0.0 80.0V40.0h440.0V80.0z\"/>\
+                        <path style=\"fill:#c9ced6\" d=\"M0.0 40.0V0.0h440.0V40.0z\"/>\
+                        <path class=longest d=\"M500.0 200v-100.0h440.0V200z\"/>";
+        assert_eq!(out, expected);
     }
 }
