@@ -8,6 +8,7 @@
 //! scaling        the work of teams, scheduled on other numbers of threads
 //! devices        what devices did, and how it overlaps
 //! constructs     sums per construct, thread, lock, function, counter and phase
+//! rank_waits     whose fault waits of MPI ranks are
 //! overview       states, devices and counters over time; ranks beside each other
 //! findings       rules: what could be improved
 //! answers        what all processes answer together
@@ -29,6 +30,7 @@ mod model;
 mod mpi_job;
 mod overview;
 mod passes;
+mod rank_waits;
 mod scaling;
 mod states;
 pub mod summary;
@@ -47,6 +49,7 @@ pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::ProcessStats;
+pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,

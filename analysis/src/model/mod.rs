@@ -5,6 +5,7 @@
 //! accounting, cause
 //!                 time by cause
 //! place           where code is, in words; place_id, by_place: places of a process by number, and sums by these
+//! rank_waits      waits of MPI ranks for each other, as JSON has them
 //! region_names    a timeline's regions; function_number: its functions
 //! state_sums      what threads did, in sums of a process
 //! worst_instances the instances of a loss that cost most
@@ -25,6 +26,7 @@ pub(crate) mod mpi;
 pub(crate) mod place;
 pub(crate) mod place_id;
 pub(crate) mod process_stats;
+pub(crate) mod rank_waits;
 pub(crate) mod region_names;
 #[cfg(test)]
 pub(crate) mod schema;

@@ -16,6 +16,9 @@ pub(crate) trait StateObserver: Any + Debug + Send {
     /// The next thread.
     fn add_thread(&mut self, location: usize);
 
+    /// The next thread's stream in the trace, by its number.
+    fn add_stream(&mut self, _location: usize, _stream: u32) {}
+
     /// What a thread did in these times; the place of serial code is `None`.
     fn add(
         &mut self,
