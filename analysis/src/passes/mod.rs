@@ -43,12 +43,12 @@ use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
-use crate::findings::ranks::rank_imbalance;
+use crate::findings::ranks::{idle_during_mpi, late_sender, rank_imbalance};
 use crate::model::mpi;
+use crate::model::rank_waits::RankWaits;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::levels::{LevelCollector, Levels};
 use crate::overview::mpi_efficiency::MpiEfficiency;
-use crate::model::rank_waits::RankWaits;
 use crate::overview::{Gathering, Overview};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
@@ -324,7 +324,9 @@ impl Run<'_> {
             let ranks = self.timeline.ranks();
             stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
             let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
-            stats.answers.add_findings(of_ranks.into_iter().collect());
+            let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
+            let idle = idle_during_mpi(&stats.answers);
+            stats.answers.add_findings([of_ranks, late, idle].into_iter().flatten().collect());
         }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);

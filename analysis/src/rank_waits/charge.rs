@@ -76,9 +76,9 @@ impl Job {
                 .collect();
             let rank = of_rank.rank;
             for (thread, spans) in process.activity {
-                let spans = spans.into_iter().map(|it| {
-                    (it.begin, it.end, it.cause, it.place.map(|place| places[place as usize]))
-                });
+                let spans = spans
+                    .into_iter()
+                    .map(|it| (it.begin, it.end, it.cause, it.place.map(|place| places[place as usize])));
                 job.spans.insert((rank, thread), spans.collect());
             }
             // Each wait lies in that of a call; one that was interrupted has parts.

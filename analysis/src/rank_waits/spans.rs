@@ -194,8 +194,9 @@ impl RankSpans {
 
 /// The call, of the region that is the wait in it.
 fn without_wait(mut place: Place) -> Place {
-    if let Some(call) = place.construct.strip_suffix(" wait").filter(|_| place.is_call()) {
-        place.construct = call.to_owned();
+    if place.is_call() {
+        // Without names, the address is behind it.
+        place.construct = place.construct.replacen(" wait", "", 1);
     }
     place
 }

@@ -97,7 +97,7 @@ impl Job {
                 let mut last: Option<&Part<'_>> = None;
                 for it in &parts {
                     take(it, last, WaitKind::EarlyScan);
-                    if last.is_none_or(|last| last.call.posted.begin < it.call.posted.begin) {
+                    if last.is_none_or(|last| last.call.posted.begin <= it.call.posted.begin) {
                         last = Some(it);
                     }
                 }
