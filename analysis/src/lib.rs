@@ -8,6 +8,7 @@
 //! scaling        the work of teams, scheduled on other numbers of threads
 //! devices        operations of devices, and their overlap
 //! constructs     sums per construct, thread, lock, function, counter and phase
+//! rank_waits     waits of MPI ranks for each other, and what they are charged to
 //! overview       states, devices and counters over time; comparison of ranks
 //! findings       rules that find possible improvements
 //! answers        results of all processes together
@@ -29,6 +30,7 @@ mod model;
 mod mpi_job;
 mod overview;
 mod passes;
+mod rank_waits;
 mod scaling;
 mod states;
 pub mod summary;
@@ -47,6 +49,7 @@ pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::{ProcessStats, program_of};
+pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,

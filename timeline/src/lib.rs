@@ -31,7 +31,8 @@ pub use model::null_sink;
 pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
 pub use ranks::{
-    Forbidden, HostClocks, MessageCounts, RankMessages, Ranks, Unmatched, WaitKind, WaitingRank,
+    Forbidden, HostClocks, Joint, Joints, MessageCounts, RankMessages, Ranks, Unmatched, WaitKind,
+    WaitingRank,
 };
 pub use replay::merge::records_in_order;
 pub use replay::parallel_sinks::{KeptArguments, handed_over};

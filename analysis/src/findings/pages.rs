@@ -36,6 +36,8 @@ pages! {
     late_wake_up,
     oversubscription,
     rank_imbalance,
+    late_sender,
+    idle_during_mpi,
     target_wait,
     small_kernels,
     small_transfers,

@@ -1,4 +1,7 @@
-//! The rule about ranks of an MPI job that work longer than others.
+//! The rules about ranks of an MPI job that wait for each other, and about threads that do nothing meanwhile.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use omptrace_timeline::Ranks;
 
@@ -7,7 +10,8 @@ use super::{at, finding};
 use crate::model::answers::{Answers, Finding};
 use crate::model::cause::Cause;
 use crate::model::process_stats::ProcessStats;
-use crate::model::sum::sum;
+use crate::model::rank_waits::{Charge, RankWait, RankWaits};
+use crate::model::sum::{Sum as _, sum};
 use crate::overview::mpi_efficiency::outside_ns;
 
 /// A rank: its time outside of MPI, and how long it waited for others.
@@ -62,10 +66,76 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
     Some(finding("rank_imbalance", waits.place.clone(), gain_ns, text, &figures))
 }
 
+/// That a rank waits for messages that another one sends late. All ranks must wait somewhere: what one of them does without
+/// waiting takes its time however early messages are sent.
+pub(crate) fn late_sender(
+    waits: Option<&RankWaits>,
+    processes: &[ProcessStats],
+    answers: &Answers,
+) -> Option<Finding> {
+    let waits = waits.filter(|_| answers.cpu_note.is_none())?;
+    let least_ns = processes.iter().map(|process| process.accounting[Cause::MpiWait]).min()?;
+    let is_of_message = |row: &&RankWait| matches!(row.state, "late_sender" | "wrong_order" | "completion");
+    let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for row in waits.waits.iter().filter(is_of_message) {
+        pairs.entry((row.rank, row.waits_for)).or_default().grow_by(row.ns);
+    }
+    let (pair, waits_ns) = pairs.into_iter().max_by_key(|(pair, ns)| (*ns, Reverse(*pair)))?;
+    let gain_ns = waits_ns.min(least_ns);
+    if (gain_ns as f64) < MIN_GAIN * answers.duration_ns as f64 {
+        return None;
+    }
+    let (rank, sender) = pair;
+    let is_of_pair = |row: &&RankWait| (row.rank, row.waits_for) == pair;
+    let longest = waits.waits.iter().filter(is_of_message).find(is_of_pair)?;
+    let is_why = |row: &&Charge| row.rank == sender && row.waits_at == longest.place;
+    let why = waits.charged.iter().find(is_why).and_then(Charge::what);
+    let why = why.map_or(String::new(), |what| format!(", mostly during rank {sender}'s {what}"));
+    let advice = match longest.state {
+        "wrong_order" => {
+            "receive in the order in which messages are sent, or whichever comes first (MPI_Waitany)"
+        }
+        _ => "send as soon as the data is there, or let the receiver work before it waits",
+    };
+    let text = format!(
+        "rank {rank} waits for {:.2} s for messages of rank {sender} {}{why}: {advice}",
+        waits_ns as f64 / 1e9,
+        at(&longest.place)
+    );
+    let figures = [
+        ("rank", rank.into()),
+        ("sender", sender.into()),
+        ("waits_ns", waits_ns),
+        ("least_waits_of_a_rank_ns", least_ns),
+    ];
+    Some(finding("late_sender", longest.place.clone(), gain_ns, text, &figures))
+}
+
+/// That threads have nothing to do while one is in MPI calls, which the work of parallel regions could fill.
+pub(crate) fn idle_during_mpi(answers: &Answers) -> Option<Finding> {
+    let threads = u64::from(answers.threads.max(1));
+    let rows = answers.blame.iter().filter(|row| row.cause == Cause::IdleInMpi);
+    let longest = rows.max_by_key(|row| row.ns)?;
+    let idle_ns = answers.accounting[Cause::IdleInMpi];
+    let work_ns = sum(answers.regions.iter().map(|region| region.accounting[Cause::Useful]));
+    // What some threads do in this time, all of them need not do later.
+    let gain_ns = idle_ns.min(work_ns) / threads;
+    if (gain_ns as f64) < MIN_GAIN * answers.duration_ns as f64 || answers.cpu_note.is_some() {
+        return None;
+    }
+    let text = format!(
+        "threads have nothing to do for {:.2} s while others are in MPI calls, mostly {}: communicate in one thread of a parallel region (masked, or a task) while the others work on what does not need the data",
+        idle_ns as f64 / 1e9,
+        at(&longest.place)
+    );
+    let figures = [("idle_ns", idle_ns), ("work_in_regions_ns", work_ns)];
+    Some(finding("idle_during_mpi", longest.place.clone(), gain_ns, text, &figures))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::answers::Blame;
+    use crate::model::answers::{Blame, RegionAnswer};
     use crate::model::place::Place;
 
     const MS: u64 = 1_000_000;
@@ -104,5 +174,67 @@ mod tests {
         assert_eq!(found(&[600, 1800], &[100, 0]), None);
         assert_eq!(found(&[1000, 1000], &[900, 900]), None);
         assert_eq!(found(&[], &[]), None);
+    }
+
+    /// Rank 0 waits for rank 1, which waits as well, for this long.
+    fn late(waits_ms: u64, sender_waits_ms: u64) -> Option<Finding> {
+        let place = Place::at("MPI_Recv", Some("/src/halo.c"), Some(20), None);
+        let work = Place::at("!$omp parallel", Some("/src/solve.c"), Some(41), None);
+        let row = |state, ns| RankWait { rank: 0, state, place: place.clone(), waits_for: 1, ns, count: 1 };
+        let waits = RankWaits {
+            waits: vec![row("late_sender", waits_ms * MS), row("wait_at_barrier", 9000 * MS)],
+            charged: vec![Charge {
+                rank: 1,
+                cause: Some(Cause::Useful),
+                place: Some(work),
+                state: "late_sender",
+                waits_at: place.clone(),
+                ns: waits_ms * MS,
+                ranks: 1,
+            }],
+            ..RankWaits::default()
+        };
+        let processes = [9000 + waits_ms, sender_waits_ms].map(|ms| {
+            let mut process = ProcessStats::default();
+            process.accounting.add(Cause::MpiWait, ms * MS);
+            process
+        });
+        let answers = Answers { duration_ns: 2000 * MS, ..Answers::default() };
+        late_sender(Some(&waits), &processes, &answers)
+    }
+
+    #[test]
+    fn a_late_sender_that_waits_itself_could_send_before() {
+        let finding = late(700, 300).expect("a finding");
+        assert_eq!((finding.gain_ns, finding.place.line), (300 * MS, Some(20)));
+        let words = "rank 0 waits for 0.70 s for messages of rank 1 at halo.c:20, mostly during rank 1's work at solve.c:41: send";
+        assert!(finding.text.starts_with(words), "{}", finding.text);
+        assert_eq!(late(200, 300).map(|finding| finding.gain_ns), Some(200 * MS));
+    }
+
+    #[test]
+    fn a_sender_that_never_waits_has_no_time_to_send_before() {
+        assert_eq!(late(700, 0), None);
+    }
+
+    fn idle(idle_ms: u64, work_ms: u64) -> Option<u64> {
+        let mut answers = Answers { threads: 4, duration_ns: 1000 * MS, ..Answers::default() };
+        answers.accounting.add(Cause::IdleInMpi, idle_ms * MS);
+        let place = Place::new("MPI_Recv");
+        let no_sample_ns = None;
+        let ns = idle_ms * MS;
+        answers.blame.push(Blame { cause: Cause::IdleInMpi, place, ns, functions: Vec::new(), no_sample_ns });
+        let mut region = RegionAnswer::default();
+        region.accounting.add(Cause::Useful, work_ms * MS);
+        answers.regions.push(region);
+        idle_during_mpi(&answers).map(|finding| finding.gain_ns / MS)
+    }
+
+    #[test]
+    fn idle_threads_can_do_no_more_than_the_work_of_regions() {
+        assert_eq!(idle(1200, 3000), Some(300));
+        assert_eq!(idle(1200, 400), Some(100));
+        assert_eq!(idle(1200, 0), None);
+        assert_eq!(idle(100, 3000), None);
     }
 }

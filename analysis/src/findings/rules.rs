@@ -159,6 +159,16 @@ pub const RULES: &[Rule] = &[
         when: "all ranks of an MPI job have traces, one rank spends more time outside MPI than the mean rank, and other ranks wait in MPI calls for that",
     },
     Rule {
+        id: "late_sender",
+        title: "Messages that are sent late",
+        when: "all ranks of an MPI job have traces, a rank waits for messages of another rank, and every rank waits somewhere",
+    },
+    Rule {
+        id: "idle_during_mpi",
+        title: "Idle threads during MPI calls",
+        when: "threads have nothing to do because no parallel region is open while another thread is in an MPI call, and parallel regions have work that could be done meanwhile",
+    },
+    Rule {
         id: "target_wait",
         title: "Host waits for the device",
         when: "the host waits in a target construct",

@@ -18,6 +18,7 @@ use crate::model::answers::{
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
+use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,
@@ -31,6 +32,15 @@ fn sample() -> Stats {
         let mut place = Place::default();
         place.code = Some(String::new());
         place
+    };
+    let charge = || Charge {
+        rank: 0,
+        cause: Some(Cause::Lock),
+        place: Some(place()),
+        state: "",
+        waits_at: place(),
+        ns: 0,
+        ranks: 0,
     };
     let moment = Moment { begin_ns: 0, end_ns: 0, process: String::new(), thread: String::new() };
     Stats {
@@ -103,6 +113,16 @@ fn sample() -> Stats {
             openmp_load_balance: Some(0.0),
             openmp_communication: Some(0.0),
             ..MpiEfficiency::default()
+        }),
+        rank_waits: Some(RankWaits {
+            states: vec![WaitState::default()],
+            waits: vec![RankWait { rank: 0, state: "", place: place(), waits_for: 0, ns: 0, count: 0 }],
+            charged: vec![charge()],
+            first_causes: vec![charge()],
+            more_waits_ns: 1,
+            more_charged_ns: 1,
+            more_first_causes_ns: 1,
+            ..RankWaits::default()
         }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {

@@ -25,6 +25,7 @@ use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency};
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
+use crate::model::rank_waits::RankWaits;
 use crate::model::sum::add;
 use crate::model::sum_macro::sums;
 use crate::overview::mpi_efficiency::MpiEfficiency;
@@ -53,6 +54,10 @@ pub struct Stats {
     /// all MPI ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_efficiency: Option<MpiEfficiency>,
+    /// The waits of the ranks for each other in MPI calls, and what is charged for them; left out unless there are traces of all
+    /// MPI ranks, and if only some threads were analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank_waits: Option<RankWaits>,
     /// The comparison of MPI ranks; `None` if there are fewer than two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.

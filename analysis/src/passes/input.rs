@@ -14,6 +14,7 @@ use crate::constructs::ranges::Ranges;
 use crate::constructs::sums::Sums;
 use crate::overview::Gathered;
 use crate::overview::levels::Levels;
+use crate::rank_waits::spans::ProcessSpans;
 use crate::summary::{Alone, Summary};
 
 /// A process to analyse: its trace, its summary, or both. A summary replaces the first pass.
@@ -56,6 +57,8 @@ pub(super) struct Merged {
     pub(super) sums: Sums,
     pub(super) part: MergeableAnswers,
     pub(super) gathered: Vec<Gathered>,
+    /// Of each process, where waits of ranks are charged.
+    pub(super) rank_spans: Vec<ProcessSpans>,
     pub(super) levels: Levels,
     pub(super) phases: Phases,
     pub(super) ranges: Ranges,
@@ -73,6 +76,7 @@ impl Merged {
         self.sums.merge(next.sums);
         self.part.merge(next.part);
         self.gathered.extend(next.gathered);
+        self.rank_spans.extend(next.rank_spans);
         self.levels.extend(next.levels);
         self.phases.merge(next.phases);
         self.ranges.merge(next.ranges);

@@ -19,6 +19,8 @@ pub(crate) mod segments;
 pub(crate) mod selection;
 pub(crate) mod window;
 
+use std::sync::Arc;
+
 use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::model::{Item, Ns, Sink, Wants};
@@ -42,9 +44,10 @@ use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
-use crate::findings::ranks::rank_imbalance;
+use crate::findings::ranks::{idle_during_mpi, late_sender, rank_imbalance};
 use crate::model::accounting::Accounting;
 use crate::model::mpi;
+use crate::model::rank_waits::RankWaits;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::by_step::StepTimes;
 use crate::overview::levels::{LevelCollector, Levels};
@@ -52,6 +55,7 @@ use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::{Gathering, Overview};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
+use crate::rank_waits::spans::{AwaitedTimes, RankSpans};
 use crate::states::collector::{self, Predicted};
 use crate::summary::{Body, Earliest, Summarised, Summary};
 use crate::what_if::scenario::Plan;
@@ -127,7 +131,7 @@ impl Stats {
     pub(crate) fn summarised(reader: &Reader, alone: bool) -> Summarised {
         let options = Options::default();
         let run = Run { is_summarised: true, replays: alone, ..Run::of(&Input::traces(&[reader]), &options) };
-        let mut first = run.first_pass(0, None).unwrap_or_default();
+        let mut first = run.first_pass(0, None, None).unwrap_or_default();
         let body = Body {
             counters: first.counters.clone(),
             ..Body::of(&first.sums, &first.part, &first.functions, &first.phases)
@@ -168,10 +172,12 @@ impl Run<'_> {
             false => SUMMARIES_AT_ONCE,
         };
         let numbers: Vec<usize> = (0..self.members.len()).collect();
+        let awaited = self.awaited_times(windows);
         let merged = in_parallel(numbers.chunks(at_once).collect(), |numbers: &[usize]| {
             let mut merged = Merged::default();
             for number in numbers {
-                merged.merge(self.first_pass(*number, windows.cloned())?);
+                let awaited = awaited.get(*number).cloned();
+                merged.merge(self.first_pass(*number, windows.cloned(), awaited)?);
             }
             Ok(merged)
         });
@@ -182,6 +188,15 @@ impl Run<'_> {
         Ok(all)
     }
 
+    /// The times in which other ranks wait for each process of an MPI job; empty if they are not needed.
+    fn awaited_times(&self, windows: Option<&Windows>) -> Vec<Arc<AwaitedTimes>> {
+        let ranks = self.timeline.ranks().filter(|ranks| ranks.are_complete());
+        match ranks.filter(|_| self.selected.is_all() && !self.is_summarised) {
+            Some(ranks) => AwaitedTimes::of_job(ranks, self.members.len(), on_windows(windows)),
+            None => Vec::new(),
+        }
+    }
+
     /// Computes the answers from the first pass, and performs the second pass if it is worthwhile.
     fn finish(&self, windows: Option<&Windows>, all: Merged) -> Result<Finished, NoAnswer> {
         let options = self.options;
@@ -190,6 +205,7 @@ impl Run<'_> {
             mut sums,
             mut part,
             gathered,
+            rank_spans,
             levels,
             phases,
             ranges,
@@ -272,6 +288,9 @@ impl Run<'_> {
         }
 
         let mut stats = sums.stats();
+        if let Some(ranks) = self.timeline.ranks().filter(|_| !rank_spans.is_empty()) {
+            stats.rank_waits = Some(RankWaits::of(ranks, rank_spans, on_windows(windows)));
+        }
         if let (Some(known), Some(ranks)) = (self.timeline.ranks(), &mut stats.ranks) {
             ranks.missing = known.missing();
         }
@@ -321,7 +340,9 @@ impl Run<'_> {
             let ranks = self.timeline.ranks();
             stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
             let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
-            stats.answers.add_findings(of_ranks.into_iter().collect());
+            let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
+            let idle = idle_during_mpi(&stats.answers);
+            stats.answers.add_findings([of_ranks, late, idle].into_iter().flatten().collect());
         }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
@@ -397,6 +418,11 @@ struct Run<'a> {
     replays: bool,
     /// The segments of the only process, which is analysed completely; `None` if it is not analysed in segments.
     segments: Option<Segments>,
+}
+
+/// Maps times to the compressed timeline, which has only windows; without windows, to themselves.
+fn on_windows(windows: Option<&Windows>) -> impl Fn(Ns) -> Ns {
+    move |time| windows.map_or(time, |windows| windows.on(time))
 }
 
 /// A phase: its name, number of instances, and windows.
@@ -498,7 +524,12 @@ impl<'a> Run<'a> {
     }
 
     /// The results of the first pass for one process.
-    fn first_pass(&self, number: usize, windows: Option<Windows>) -> Result<Merged, NoAnswer> {
+    fn first_pass(
+        &self,
+        number: usize,
+        windows: Option<Windows>,
+        awaited: Option<Arc<AwaitedTimes>>,
+    ) -> Result<Merged, NoAnswer> {
         let member = &self.members[number];
         if let Some(summary) = member.summary {
             return self.of_summary(number as u32, summary, &member.start);
@@ -517,7 +548,10 @@ impl<'a> Run<'a> {
         let is_whole = windows.is_none();
         let processes = self.members.len();
         let gathering = self.has_overview.then(|| Gathering::new(processes));
-        let mut answers = Windowed::new(windows, self.collector().with_gathering(gathering).with_functions());
+        let has_spans = awaited.is_some();
+        let ranks = awaited.zip(member.reader).map(|(awaited, reader)| RankSpans::of(awaited, reader));
+        let collector = self.collector().with_observers(gathering, ranks).with_functions();
+        let mut answers = Windowed::new(windows, collector);
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
         if self.has_overview {
             functions = functions.with_stacks();
@@ -554,7 +588,7 @@ impl<'a> Run<'a> {
             }
             None => self.replay_in(with_checkpoints, number, sinks),
         };
-        let (mut part, gathered) = answers.inner.finish_with_gathered();
+        let (mut part, gathered, spans) = answers.inner.finish_with_observed();
         if reader.is_some_and(mpi::is_unseen) {
             part.set_unseen_mpi();
         }
@@ -582,6 +616,7 @@ impl<'a> Run<'a> {
             sums,
             part,
             gathered: gathered.into_iter().collect(),
+            rank_spans: has_spans.then_some(spans).into_iter().collect(),
             levels: levels.levels(),
             phases,
             ranges,
@@ -602,6 +637,7 @@ impl<'a> Run<'a> {
             sums: body.sums,
             part: body.part,
             gathered: Vec::new(),
+            rank_spans: Vec::new(),
             levels: Levels::default(),
             phases: body.phases.unwrap_or_default(),
             ranges: Ranges::default(),
@@ -672,7 +708,7 @@ mod tests {
         let options = Options::default();
         let run = Run::of(&Input::traces(&inputs), &options);
         let each = run.each(|number| {
-            let first = run.first_pass(number, None).expect("results");
+            let first = run.first_pass(number, None, None).expect("results");
             (first.sums, first.part, first.phases)
         });
         assert!(each.len() > 10, "{} traces", each.len());

@@ -77,7 +77,7 @@ impl Windows {
     }
 
     /// The position of `time` on the compressed timeline.
-    fn on(&self, time: Ns) -> Ns {
+    pub(crate) fn on(&self, time: Ns) -> Ns {
         match self.last_begun(time) {
             Some(span) => span.at + (time.min(span.end) - span.begin),
             None => self.0.first().map_or(time, |first| first.begin),

@@ -28,9 +28,11 @@ use crate::overview::{Gathered, Gathering};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Collects;
+use crate::rank_waits::spans::{ProcessSpans, RankSpans};
 use crate::scaling::loop_schedules::LoopTimes;
 use crate::scaling::phase::Problem;
 use crate::scaling::region_scaling::Scaling;
+use crate::states::observed::Observed;
 use crate::states::observer::{Span, Spans, StateObserver};
 use crate::states::region_kind::{Kind, not_seen};
 use crate::states::{Finished, Threads};
@@ -120,6 +122,7 @@ pub(crate) struct Collector<const S: usize> {
     /// Receives the threads' states, if present. While a process is analysed, the process holds it.
     observer: Option<Box<dyn StateObserver>>,
     gathered: Option<Gathered>,
+    rank_spans: ProcessSpans,
     /// The accounting of each time step.
     by_step: Vec<Accounting>,
     /// The states of processes that have ended, which nobody has taken yet.
@@ -176,9 +179,10 @@ impl Collector<0> {
         Collector { threads, selected, ..Collector::default() }
     }
 
-    /// Also collects an overview.
-    pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
-        let observer = gathering.map(|gathering| -> Box<dyn StateObserver> { Box::new(gathering) });
+    /// Also collects an overview, and the spans to which waits of ranks are charged.
+    pub(crate) fn with_observers(self, gathering: Option<Gathering>, ranks: Option<RankSpans>) -> Self {
+        let observer = Observed::of(gathering, ranks);
+        let observer = observer.map(|observed| -> Box<dyn StateObserver> { Box::new(observed) });
         Collector { observer, ..self }
     }
 
@@ -197,9 +201,9 @@ impl Collector<0> {
         Collector { has_functions: true, ..self }
     }
 
-    /// The sums, and the data for the overview of the only process.
-    pub(crate) fn finish_with_gathered(self) -> (MergeableAnswers, Option<Gathered>) {
-        (self.part, self.gathered)
+    /// The sums, and the data for the overview and the spans of the only process.
+    pub(crate) fn finish_with_observed(self) -> (MergeableAnswers, Option<Gathered>, ProcessSpans) {
+        (self.part, self.gathered, self.rank_spans)
     }
 
     /// A collector that returns each state of the threads of a single process.
@@ -308,13 +312,17 @@ impl<const S: usize> Collector<S> {
             of.queues.location(location);
             of.first.get_or_insert(location.id.0);
         }
-        if let (LocationKind::Thread { role, os_tid, .. }, Some(current)) = (location.kind, &mut self.current)
+        if let (LocationKind::Thread { role, os_tid, stream }, Some(current)) =
+            (location.kind, &mut self.current)
         {
             let id = location.id.0 as usize;
             let Current { threads, of } = current;
             let is_selected = self.selected.has(&location.name, of.seen, os_tid);
             of.seen += 1;
             of.selected += u32::from(is_selected);
+            if let Some(observer) = &mut threads.observer {
+                observer.add_stream(id, stream);
+            }
             threads.add(id, role, is_selected);
             let names = &mut of.names.threads;
             names.resize(names.len().max(id + 1), None);
@@ -468,11 +476,14 @@ impl<const S: usize> Collector<S> {
         self.life = (of.begin, end);
         if let Some(observer) = finished.observer.take() {
             let observer: Box<dyn Any> = observer;
-            match observer.downcast::<Gathering>() {
-                Ok(gathering) => {
+            match observer.downcast::<Observed>() {
+                Ok(observed) => {
                     let (process, sums) = (&of.names.process, &finished.sums);
-                    let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
-                    self.gathered = Some(gathered);
+                    let Observed { gathering, ranks } = *observed;
+                    self.gathered = gathering
+                        .map(|gathering| gathering.finish(process, names, self.life, sums, &self.regions));
+                    let place = |id| of_process::place(&self.regions, &sums.serial_places, id);
+                    self.rank_spans = ranks.map(|ranks| ranks.finish(place)).unwrap_or_default();
                 }
                 Err(other) => match other.downcast::<ByStep>() {
                     Ok(by_step) => self.by_step = by_step.finish(),

@@ -12,6 +12,7 @@ pub(crate) mod collector;
 pub(crate) mod concurrency;
 pub(crate) mod live_snapshot;
 mod members;
+pub(crate) mod observed;
 pub(crate) mod observer;
 pub(crate) mod region_kind;
 mod samples;

@@ -24,6 +24,8 @@ use crate::text::table::{counted, letters, time};
 const BAR: u32 = 20;
 /// Number of causes of loss that `record` shows; the others are summed up.
 const MAX_CAUSES: usize = 5;
+/// Number of waits of ranks that are shown.
+const MAX_WAITS: usize = 3;
 /// Number of places per cause.
 const MAX_PLACES: usize = 2;
 /// The column at which `record` prints places.
@@ -190,6 +192,14 @@ impl Stats {
         }
         lines.gap();
         self.write_causes(&mut lines, rows.unwrap_or(MAX_PLACES), look);
+        let waits = self.rank_waits.as_ref().map(|waits| waits.lines(rows.unwrap_or(MAX_WAITS)));
+        if let Some((all, rows)) = waits.as_deref().and_then(|waits| waits.split_first()) {
+            lines.gap();
+            lines.words(Line::default(), &sentence(all), Tint::Bold, look);
+            for row in rows {
+                lines.words(Line::of(Tint::Plain, "  "), row, Tint::Plain, look);
+            }
+        }
         lines.gap();
         self.write_efficiencies(&mut lines, look);
         let top = rows.unwrap_or(3);

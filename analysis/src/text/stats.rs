@@ -196,6 +196,15 @@ impl Stats {
             ranks.write(f, layout)?;
             writeln!(f)?;
         }
+        if let Some(waits) = &self.rank_waits {
+            let lines = waits.lines(layout.top.unwrap_or(usize::MAX));
+            for (number, line) in lines.iter().enumerate() {
+                write_wrapped(f, line, if number == 0 { 0 } else { 2 }, layout)?;
+            }
+            if !lines.is_empty() {
+                writeln!(f)?;
+            }
+        }
         let layout = layout.of_all();
         table.write(f, &layout)?;
         let more = table.len().saturating_sub(layout.top.unwrap_or(usize::MAX));

@@ -202,7 +202,7 @@ impl Calls {
                 let place = self.messages.remove(&e.object.0)?;
                 return Some(Posted::Receive { place });
             }
-            "MPI_Win_fence" => return self.fence(e.object.0, posted.begin),
+            "MPI_Win_fence" => return self.fence(e.object.0, posted),
             _ => *self.communicators.get(&e.object.0)?,
         };
         let room = self.datatypes.get(&e.datatype.0).map(|bytes| bytes.saturating_mul(e.count));
@@ -286,7 +286,7 @@ impl Calls {
     }
 
     /// The next fence of a window.
-    fn fence(&mut self, window: u64, begin: Ns) -> Option<Posted> {
+    fn fence(&mut self, window: u64, posted: Posting) -> Option<Posted> {
         let (communicator, window, next) = self.windows.get_mut(&window)?;
         let ordinal = *next;
         *next += 1;
@@ -294,7 +294,7 @@ impl Calls {
             communicator: *communicator,
             window: *window,
             ordinal,
-            begin,
+            posted,
             done: None,
         });
         Some(Posted::Fence { place: self.all.fences.len() - 1 })

@@ -7,6 +7,8 @@ use crate::model::Ns;
 pub enum WaitKind {
     /// It receives, probes or waits for a receive, and the message is sent later.
     LateSender,
+    /// The same, while a message that was sent before that one has not been asked for: received in that order, neither would be late.
+    WrongOrder,
     /// It sends, and the message is received later. Only where the send did not return before: others copy the message.
     LateReceiver,
     /// It is at a barrier, and another rank comes later.
@@ -24,10 +26,39 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
+    /// All kinds, in the order of display.
+    pub const ALL: [WaitKind; 9] = [
+        WaitKind::LateSender,
+        WaitKind::WrongOrder,
+        WaitKind::LateReceiver,
+        WaitKind::Barrier,
+        WaitKind::AllToAll,
+        WaitKind::LateBroadcast,
+        WaitKind::EarlyReduce,
+        WaitKind::EarlyScan,
+        WaitKind::Several,
+    ];
+
+    /// Its name in JSON: that of the wait state in the field's tools.
+    pub fn state(self) -> &'static str {
+        match self {
+            WaitKind::LateSender => "late_sender",
+            WaitKind::WrongOrder => "wrong_order",
+            WaitKind::LateReceiver => "late_receiver",
+            WaitKind::Barrier => "wait_at_barrier",
+            WaitKind::AllToAll => "wait_at_nxn",
+            WaitKind::LateBroadcast => "late_broadcast",
+            WaitKind::EarlyReduce => "early_reduce",
+            WaitKind::EarlyScan => "early_scan",
+            WaitKind::Several => "completion",
+        }
+    }
+
     /// Its name in exports.
     pub fn name(self) -> &'static str {
         match self {
             WaitKind::LateSender => "late sender",
+            WaitKind::WrongOrder => "late sender, wrong order",
             WaitKind::LateReceiver => "late receiver",
             WaitKind::Barrier => "barrier",
             WaitKind::AllToAll => "all to all",
@@ -41,21 +72,24 @@ impl WaitKind {
 
 /// A wait within a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Joint {
+pub struct Joint {
     /// The place of the stream in the trace.
-    pub(crate) thread: u32,
+    pub thread: u32,
     /// The rank that came last, in `MPI_COMM_WORLD`.
-    pub(crate) rank: u32,
+    pub rank: u32,
+    /// The place of the stream in that rank's trace whose call was awaited.
+    pub of_thread: u32,
     /// When the call began.
-    pub(crate) begin: Ns,
+    pub begin: Ns,
     /// Until when it waited, at most until it ended.
-    pub(crate) until: Ns,
-    pub(crate) kind: WaitKind,
+    pub until: Ns,
+    /// What it waited for.
+    pub kind: WaitKind,
 }
 
 /// The waits of one process, by its calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Joints {
+pub struct Joints {
     /// By thread and begin.
     all: Vec<Joint>,
 }
@@ -74,15 +108,15 @@ impl Joints {
         Joints { all }
     }
 
+    /// All of them, by thread and begin. Those of a thread do not overlap.
+    pub fn all(&self) -> &[Joint] {
+        &self.all
+    }
+
     /// The wait in the call that a thread began at this time.
     pub(crate) fn of_call(&self, thread: usize, begin: Ns) -> Option<&Joint> {
         let key = (u32::try_from(thread).ok()?, begin);
         let place = self.all.binary_search_by_key(&key, |joint| (joint.thread, joint.begin)).ok()?;
         self.all.get(place)
-    }
-
-    #[cfg(test)]
-    pub(super) fn all(&self) -> &[Joint] {
-        &self.all
     }
 }

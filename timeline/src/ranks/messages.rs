@@ -11,6 +11,8 @@ use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
 /// What one rank did with the others.
 #[derive(Clone, Debug, Default)]
 pub struct RankMessages {
+    /// Its rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
     /// Its numbers.
     pub counts: MessageCounts,
     /// Sends that no receive matches, but for those that were cancelled.
@@ -36,7 +38,7 @@ pub struct RankMessages {
 
 impl RankMessages {
     /// The waits in its calls.
-    pub(crate) fn joints(&self) -> &Joints {
+    pub fn joints(&self) -> &Joints {
         &self.joints
     }
 
@@ -50,6 +52,7 @@ impl RankMessages {
         };
         let made = calls.communicators.iter().filter(|communicator| is_made(communicator.origin));
         RankMessages {
+            rank: calls.rank,
             counts: MessageCounts {
                 sends: sends().count() as u64,
                 sent_bytes: sends().map(|send| send.bytes).sum(),

@@ -55,7 +55,6 @@ use crate::ranks::calls::{Calls, name_of};
 use crate::ranks::communicators::Communicators;
 use crate::ranks::forbidden::ThreadRules;
 use crate::ranks::host_clocks::{Fact, HostTime};
-use crate::ranks::joints::Joint;
 use crate::ranks::matching::{Job, Operation, Pair};
 use crate::ranks::process_calls::{Match, ProcessCalls, ReceiveState};
 use crate::ranks::shape::Shape;
@@ -65,8 +64,7 @@ use crate::replay::stream::{Decoding, Extent};
 pub(crate) use call_events::{CallEvents, Moment};
 pub use forbidden::Forbidden;
 pub use hung::WaitingRank;
-pub(crate) use joints::Joints;
-pub use joints::WaitKind;
+pub use joints::{Joint, Joints, WaitKind};
 pub use messages::{MessageCounts, RankMessages, Unmatched};
 
 /// What the processes of an MPI job did with each other.

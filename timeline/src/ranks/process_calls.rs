@@ -157,7 +157,7 @@ pub(super) struct Fence {
     /// Windows count up from 0 on each communicator, and fences on each window.
     pub(super) window: u32,
     pub(super) ordinal: u32,
-    pub(super) begin: Ns,
+    pub(super) posted: Posting,
     /// The call, once it has returned.
     pub(super) done: Option<Span>,
 }

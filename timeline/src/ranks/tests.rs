@@ -182,6 +182,28 @@ fn a_late_receiver_is_waited_for_only_by_a_send_that_has_not_returned() {
     assert_eq!(waits(&all[1]), []);
 }
 
+/// The message of tag 1 is there while that of tag 2 is waited for. Where the first was asked for before, its order is right.
+#[test]
+fn a_wait_while_an_earlier_message_is_there_is_in_the_wrong_order() {
+    for (asked_before, kind) in [(false, WaitKind::WrongOrder), (true, WaitKind::LateSender)] {
+        let all = two(|first, second| {
+            second.send((150, 151), 0, 1, 1);
+            second.send((300, 301), 0, 2, 1);
+            let nonblocking = (WORLD, 1, 1, 1);
+            if asked_before {
+                first.call((90, 91), "MPI_Irecv", nonblocking, 0xa0, None);
+            }
+            first.receive((100, 310), (1, 2), Some((1, 2, 8)));
+            if !asked_before {
+                first.call((320, 321), "MPI_Irecv", nonblocking, 0xa0, None);
+            }
+            first.wait_all((330, 331), &[(0xa0, 1, 1, 8)]);
+        });
+        assert!(is_all_matched(&all));
+        assert_eq!(waits(&all[0]), [(100, 300, 1, kind)]);
+    }
+}
+
 #[test]
 fn messages_of_one_key_match_in_the_order_of_posting_also_from_any_source() {
     let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::new(rank, 3)).collect();

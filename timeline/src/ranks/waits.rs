@@ -6,6 +6,7 @@ use crate::model::Ns;
 use crate::ranks::calls::name_of;
 use crate::ranks::joints::{Joint, WaitKind};
 use crate::ranks::matching::{Job, Operation, Pair};
+use crate::ranks::posting::Posting;
 use crate::ranks::process_calls::{Collective, Fence, Span};
 use crate::ranks::shape::Shape;
 
@@ -15,21 +16,42 @@ pub(super) type Waits = Vec<Vec<Joint>>;
 impl Job {
     /// Waits for messages.
     pub(super) fn wait_for_messages(&self, pairs: &[Pair], waits: &mut Waits) {
+        let unasked = self.unasked(pairs);
         for pair in pairs {
             let (sender, receiver) =
                 (&self.processes[pair.sender as usize], &self.processes[pair.receiver as usize]);
             let (sent, it) = (&sender.sends[pair.send as usize], &receiver.receives[pair.receive as usize]);
             if let Some(span) = it.wait {
-                let late = wait(span, sent.posted.begin, sender.rank, WaitKind::LateSender);
+                let unasked = &unasked[pair.receiver as usize];
+                let kind = match unasked.has_one(span.begin, sent.posted.begin) {
+                    true => WaitKind::WrongOrder,
+                    false => WaitKind::LateSender,
+                };
+                let late = wait(span, sent.posted, sender.rank, kind);
                 waits[pair.receiver as usize].extend(late);
             }
             let begins = it.posted.begin;
             // A message that was copied lets the sender go before.
             if let Some(span) = sent.wait().filter(|span| !it.is_probe && span.end > begins) {
-                let late = wait(span, begins, receiver.rank, WaitKind::LateReceiver);
+                let late = wait(span, it.posted, receiver.rank, WaitKind::LateReceiver);
                 waits[pair.sender as usize].extend(late);
             }
         }
+    }
+
+    /// The messages of each process that are there before they are asked for.
+    fn unasked(&self, pairs: &[Pair]) -> Vec<Unasked> {
+        let mut all = vec![Unasked::default(); self.processes.len()];
+        for pair in pairs {
+            let (sender, receiver) = (pair.sender as usize, pair.receiver as usize);
+            let receive = &self.processes[receiver].receives[pair.receive as usize];
+            let sent = self.processes[sender].sends[pair.send as usize].posted.begin;
+            if !receive.is_probe {
+                all[receiver].latest.push((sent, receive.posted.begin));
+            }
+        }
+        all.iter_mut().for_each(Unasked::sort);
+        all
     }
 
     /// Waits in one operation, where all members take part in the same.
@@ -46,7 +68,7 @@ impl Job {
         }
         let mut take = |it: &Part<'_>, other: Option<&Part<'_>>, kind: WaitKind| {
             if let (Some(span), Some(other)) = (it.call.wait, other) {
-                waits[it.process].extend(wait(span, other.call.posted.begin, other.rank, kind));
+                waits[it.process].extend(wait(span, other.call.posted, other.rank, kind));
             }
         };
         let root = usize::try_from(root).ok().and_then(|root| members.get(root).copied());
@@ -75,7 +97,7 @@ impl Job {
                 let mut last: Option<&Part<'_>> = None;
                 for it in &parts {
                     take(it, last, WaitKind::EarlyScan);
-                    if last.is_none_or(|last| last.call.posted.begin < it.call.posted.begin) {
+                    if last.is_none_or(|last| last.call.posted.begin <= it.call.posted.begin) {
                         last = Some(it);
                     }
                 }
@@ -92,14 +114,14 @@ impl Job {
             (*process as usize, calls.rank, &calls.fences[*place as usize])
         });
         let parts: Vec<(usize, u32, &Fence)> = parts.collect();
-        let last = parts.iter().max_by_key(|(_, rank, fence)| (fence.begin, *rank));
+        let last = parts.iter().max_by_key(|(_, rank, fence)| (fence.posted.begin, *rank));
         let Some((_, rank, last)) = last else { return };
         if parts.len() != self.communicators.members(fence.communicator).len() {
             return;
         }
         for (process, _, fence) in &parts {
-            let span = fence.done.filter(|span| span.end >= last.begin);
-            waits[*process].extend(span.and_then(|span| wait(span, last.begin, *rank, WaitKind::Barrier)));
+            let span = fence.done.filter(|span| span.end >= last.posted.begin);
+            waits[*process].extend(span.and_then(|span| wait(span, last.posted, *rank, WaitKind::Barrier)));
         }
     }
 
@@ -113,6 +135,30 @@ impl Job {
     }
 }
 
+/// The messages that a process gets.
+#[derive(Clone, Debug, Default)]
+struct Unasked {
+    /// When each is sent, in this order, and when the last receive is posted of those that were sent until then.
+    latest: Vec<(Ns, Ns)>,
+}
+
+impl Unasked {
+    fn sort(&mut self) {
+        self.latest.sort_unstable();
+        let mut last = Ns::MIN;
+        for (_, asked) in &mut self.latest {
+            last = last.max(*asked);
+            *asked = last;
+        }
+    }
+
+    /// Whether a message is sent before `sent` that is asked for after the call which begins at `begin`.
+    fn has_one(&self, begin: Ns, sent: Ns) -> bool {
+        let before = self.latest.partition_point(|(other, _)| *other < sent);
+        before.checked_sub(1).is_some_and(|last| self.latest[last].1 > begin)
+    }
+}
+
 /// A rank's part in an operation.
 struct Part<'p> {
     process: usize,
@@ -121,8 +167,9 @@ struct Part<'p> {
 }
 
 /// The wait in a call for something that another rank begins at this time.
-fn wait(span: Span, begins: Ns, rank: u32, kind: WaitKind) -> Option<Joint> {
-    let until = begins.min(span.end);
-    let joint = Joint { thread: span.thread, rank, begin: span.begin, until, kind };
+fn wait(span: Span, begins: Posting, rank: u32, kind: WaitKind) -> Option<Joint> {
+    let until = begins.begin.min(span.end);
+    let (thread, of_thread) = (span.thread, begins.thread);
+    let joint = Joint { thread, rank, of_thread, begin: span.begin, until, kind };
     (until > span.begin).then_some(joint)
 }

@@ -15,6 +15,7 @@ mod mpi;
 mod nvidia_devices;
 mod openuh;
 mod parts_of_runs;
+mod rank_waits;
 mod shared;
 mod stats;
 mod summaries;

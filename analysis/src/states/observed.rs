@@ -1,0 +1,73 @@
+//! All that observes a process's states in the first pass.
+
+use omptrace_timeline::model::Ns;
+
+use crate::model::cause::Cause;
+use crate::model::place_id::PlaceId;
+use crate::overview::Gathering;
+use crate::rank_waits::spans::RankSpans;
+use crate::states::observer::{Due, StateObserver};
+
+/// The observers of a process.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    /// The picture over time.
+    pub(crate) gathering: Option<Gathering>,
+    /// The spans that waits of ranks are charged by.
+    pub(crate) ranks: Option<RankSpans>,
+}
+
+impl Observed {
+    /// `None` where nobody observes.
+    pub(crate) fn of(gathering: Option<Gathering>, ranks: Option<RankSpans>) -> Option<Observed> {
+        (gathering.is_some() || ranks.is_some()).then_some(Observed { gathering, ranks })
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut dyn StateObserver> {
+        let gathering = self.gathering.as_mut().map(|it| -> &mut dyn StateObserver { it });
+        let ranks = self.ranks.as_mut().map(|it| -> &mut dyn StateObserver { it });
+        gathering.into_iter().chain(ranks)
+    }
+}
+
+impl StateObserver for Observed {
+    fn add_thread(&mut self, location: usize) {
+        self.all().for_each(|it| it.add_thread(location));
+    }
+
+    fn add_stream(&mut self, location: usize, stream: u32) {
+        self.all().for_each(|it| it.add_stream(location, stream));
+    }
+
+    fn add(
+        &mut self,
+        thread: usize,
+        spans: &mut dyn Iterator<Item = (Ns, Ns)>,
+        cause: Cause,
+        place: Option<PlaceId>,
+        due: Option<Due>,
+    ) {
+        // Recording rarely pauses: there is one span.
+        for span in spans {
+            self.all().for_each(|it| it.add(thread, &mut std::iter::once(span), cause, place, due));
+        }
+    }
+
+    fn add_pending(&mut self, thread: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
+        self.all().for_each(|it| it.add_pending(thread, depth, span, place));
+    }
+
+    fn end_pending(&mut self, thread: usize, depth: usize, cause: Cause, place: PlaceId) {
+        self.all().for_each(|it| it.end_pending(thread, depth, cause, place));
+    }
+
+    fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
+        self.all().for_each(|it| it.add_visit(region, span));
+    }
+
+    fn add_gaps(&mut self, thread: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
+        for gap in gaps {
+            self.all().for_each(|it| it.add_gaps(thread, &mut std::iter::once(gap)));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Waits of ranks for each other, in words.
+
+use crate::model::cause::Cause;
+use crate::model::rank_waits::{Charge, RankWaits, WaitState};
+use crate::text::table::{counted, time};
+
+/// Rows that are shown have this share of all waits, at least: one in so many.
+const MIN_SHARE: u64 = 100;
+
+impl WaitState {
+    /// Its name for people.
+    fn words(&self) -> String {
+        self.state.replace("nxn", "N x N").replace('_', " ")
+    }
+}
+
+impl Charge {
+    /// What the rank did, as its own: `work at solve.c:41`, `wait in MPI_Recv at halo.c:20`.
+    pub(crate) fn what(&self) -> Option<String> {
+        let cause = self.cause?;
+        let Some(place) = &self.place else {
+            return Some(match cause {
+                Cause::Useful => "serial code".to_owned(),
+                _ => cause.title().to_owned(),
+            });
+        };
+        let at = place.at_short();
+        Some(match cause {
+            Cause::Useful if place.is_serial() => place.construct_name(),
+            Cause::Useful => format!("work {at}"),
+            Cause::MpiWait => format!("wait in {} {at}", place.construct_name()),
+            _ if cause.is_mpi_call() => format!("{} {at}", place.construct_name()),
+            _ => format!("{} {at}", cause.title()),
+        })
+    }
+
+    /// `rank 3's work at solve.c:41 kept 5 ranks waiting 12.0 s in MPI_Allreduce at main.c:88`.
+    pub fn words(&self) -> String {
+        let rank = match self.what() {
+            Some(what) => format!("rank {}'s {what}", self.rank),
+            None => format!("rank {}, whose activity was not recorded,", self.rank),
+        };
+        format!(
+            "{rank} kept {} waiting {} in {} {}",
+            counted(self.ranks, "rank"),
+            time(self.ns),
+            self.waits_at.construct_name(),
+            self.waits_at.at_short()
+        )
+    }
+}
+
+impl RankWaits {
+    /// How long ranks waited, and why: a sentence, and one for each of the `top` first causes.
+    pub fn lines(&self, top: usize) -> Vec<String> {
+        if self.total_ns == 0 {
+            return Vec::new();
+        }
+        let mut states: Vec<&WaitState> = self.states.iter().filter(|state| state.ns > 0).collect();
+        states.sort_by_key(|state| std::cmp::Reverse(state.ns));
+        let states: Vec<String> =
+            states.into_iter().map(|state| format!("{} {}", state.words(), time(state.ns))).collect();
+        let all = format!("ranks waited for each other for {}: {}", time(self.total_ns), states.join(", "));
+        let rows = self.first_causes.iter().take(top);
+        let rows = rows.filter(|row| row.ns.saturating_mul(MIN_SHARE) >= self.total_ns);
+        std::iter::once(all).chain(rows.map(Charge::words)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::place::Place;
+
+    fn charge(cause: Option<Cause>, place: Option<Place>) -> Charge {
+        let waits_at = Place::at("MPI_Allreduce", Some("/src/main.c"), Some(88), None);
+        Charge { rank: 3, cause, place, state: "wait_at_nxn", waits_at, ns: 12_000_000_000, ranks: 5 }
+    }
+
+    #[test]
+    fn who_kept_others_waiting_is_a_sentence() {
+        let at = |name: &str| Some(Place::at(name, Some("/src/solve.c"), Some(41), None));
+        let before = at("!$omp parallel").map(|place| Place::serial(None, Some(&place)));
+        for (cause, place, words) in [
+            (Some(Cause::Useful), at("!$omp for"), "rank 3's work at solve.c:41"),
+            (Some(Cause::Useful), before, "rank 3's serial code before solve.c:41"),
+            (Some(Cause::Useful), None, "rank 3's serial code"),
+            (Some(Cause::Imbalance), at("!$omp for"), "rank 3's load imbalance at solve.c:41"),
+            (Some(Cause::MpiWait), at("MPI_Recv"), "rank 3's wait in MPI_Recv at solve.c:41"),
+            (Some(Cause::MpiTransfer), at("MPI_Send"), "rank 3's MPI_Send at solve.c:41"),
+            (None, None, "rank 3, whose activity was not recorded,"),
+        ] {
+            let expected = format!("{words} kept 5 ranks waiting 12.0 s in MPI_Allreduce at main.c:88");
+            assert_eq!(charge(cause, place).words(), expected);
+        }
+    }
+
+    #[test]
+    fn short_waits_are_not_shown() {
+        let mut waits = RankWaits { total_ns: 12_000_000_000, ..RankWaits::default() };
+        waits.states.push(WaitState { state: "wait_at_nxn", ns: waits.total_ns, count: 7 });
+        waits.first_causes.push(charge(None, None));
+        waits.first_causes.push(Charge { ns: 1, ..charge(None, None) });
+        let lines = waits.lines(9);
+        assert_eq!(lines[0], "ranks waited for each other for 12.0 s: wait at N x N 12.0 s");
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(RankWaits::default().lines(9).is_empty());
+    }
+}
