@@ -393,6 +393,20 @@ fn the_header_names_phases_and_does_nothing_without_the_tracer() {
     );
 }
 
+/// Texts are looked up by their addresses, where they are still the same.
+#[test]
+fn texts_that_follow_each_other_in_a_buffer_are_told_apart() {
+    let include = format!("-I{}", root().join("include").display());
+    let program = compile("tests/programs/annotated_buffer.c", Compiler::Gcc, &[&include, "-ldl"]);
+    let traces = Traces::folder();
+    let output = recorded(&traces, &[], &[program.to_str().expect("UTF-8")]);
+    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(0), "done\n"), "{output:?}");
+    let long = "x".repeat(512);
+    let names = ["texts/first", "texts/second", "texts/fir", "first", &long, "both", "unnamed domain"];
+    let expected: BTreeMap<String, i64> = names.iter().map(|name| ((*name).to_owned(), 10)).collect();
+    assert_eq!(phases(&traces.only()), expected);
+}
+
 #[test]
 fn openacc_on_the_host_is_heard() {
     let program = compile("tests/programs/annotations_openacc.c", Compiler::Gcc, &["-fopenacc"]);

@@ -17,7 +17,7 @@ pub(crate) trait StateObserver: Any + Debug + Send {
     /// Adds the next thread.
     fn add_thread(&mut self, location: usize);
 
-    /// The number of the stream of the thread that was added last.
+    /// The number of the stream of the thread that is added next.
     fn add_stream(&mut self, _location: usize, _stream: u32) {}
 
     /// The thread was in this state in these intervals. `place` is `None` in serial code.

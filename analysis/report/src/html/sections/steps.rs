@@ -1,7 +1,7 @@
 //! The time steps beside each other: a column for each, or for some that follow each other.
 //!
 //! ```text
-//!           =            columns: from 0 to the median of the column's steps, divided by cause; and on to the longest of them
+//!           |            columns: from 0 to the median of the column's steps, divided by cause; a line on to the longest of them
 //!   - - - - # - - - -    the median of all steps
 //!   # # # # # # # #      the worst steps have an outline
 //! ```
@@ -49,9 +49,8 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         },
         match steps.steps_per_bin {
             0 | 1 => String::new(),
-            many => format!(
-                " Each column is {many} steps: dark up to their median, light up to the longest of them."
-            ),
+            many =>
+                format!(" Each column is the median of {many} steps, with a line up to the longest of them."),
         },
         if top < steps.longest_ns { " Columns that are longer are cut." } else { "" }
     );
@@ -68,16 +67,20 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         let height = ns.min(top) as f64 * HEIGHT / top as f64;
         format!("M{:.1} {HEIGHT}v-{height:.1}h{:.1}V{HEIGHT}z", index as f64 * wide, wide * COLUMN)
     };
-    let columns = |of: fn(&StepBin) -> u64| {
-        let shown = steps.bins.iter().enumerate();
-        shown.map(|(index, bin)| column(index, of(bin))).collect::<String>()
-    };
     if steps.steps_per_bin > 1 {
-        let _ = write!(out, "<path class=longest d=\"{}\"/>", columns(|bin| bin.longest_ns));
+        let line = |(index, bin): (usize, &StepBin)| {
+            let y = |ns: u64| HEIGHT - ns.min(top) as f64 * HEIGHT / top as f64;
+            let middle = (index as f64 + COLUMN / 2.0) * wide;
+            format!("M{middle:.1} {:.1}V{:.1}", y(bin.median_ns), y(bin.longest_ns))
+        };
+        let lines: String = steps.bins.iter().enumerate().map(line).collect();
+        let _ = write!(out, "<path class=longest d=\"{lines}\"/>");
     }
     match causes.is_empty() {
         true => {
-            let _ = write!(out, "<path d=\"{}\"/>", columns(|bin| bin.median_ns));
+            let bins = steps.bins.iter().enumerate();
+            let medians: String = bins.map(|(index, bin)| column(index, bin.median_ns)).collect();
+            let _ = write!(out, "<path d=\"{medians}\"/>");
         }
         false => stacks(out, steps, (causes, threads), top),
     }
@@ -152,7 +155,7 @@ fn stacks(out: &mut String, steps: &Steps, (causes, threads): (&[StepTime], u32)
         let _ = write!(out, "<path style=\"fill:{colour}\" d=\"{path}\"/>");
     }
     if !unknown.is_empty() {
-        let _ = write!(out, "<path class=longest d=\"{unknown}\"/>");
+        let _ = write!(out, "<path class=unknown d=\"{unknown}\"/>");
     }
 }
 
@@ -281,7 +284,7 @@ mod tests {
         let expected = "<path style=\"fill:#0072b2\" d=\"M0.0 200.0V80.0h440.0V200.0z\"/>\
                         <path style=\"fill:#f0e442\" d=\"M0.0 80.0V40.0h440.0V80.0z\"/>\
                         <path style=\"fill:#c9ced6\" d=\"M0.0 40.0V0.0h440.0V40.0z\"/>\
-                        <path class=longest d=\"M500.0 200v-100.0h440.0V200z\"/>";
+                        <path class=unknown d=\"M500.0 200v-100.0h440.0V200z\"/>";
         assert_eq!(out, expected);
     }
 }
