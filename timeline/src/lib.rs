@@ -34,13 +34,13 @@ pub use ranks::{
     Forbidden, HostClocks, Joint, Joints, MessageCounts, RankMessages, Ranks, Unmatched, WaitKind,
     WaitingRank,
 };
+pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};
 pub use replay::merge::records_in_order;
 pub use replay::parallel_sinks::{KeptArguments, handed_over};
+pub use replay::process::{lifetime, process_name};
 pub use replay::report::{EventCounts, ProcessReport, Report};
 pub use replay::segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
-pub use replay::{
-    Start, Timeline, align, alignment_note, lifetime, origin, process_name, replay, replay_with, uncertainty,
-};
+pub use replay::{Timeline, replay, replay_with};
 pub use runtime_quirks::Dialect;
 pub use runtime_quirks::capabilities::{Reports, waits_are_short_where_oversubscribed};
 pub use runtime_quirks::event_selection::halves;

@@ -7,6 +7,7 @@ pub(crate) mod functions;
 mod location_state;
 pub(crate) mod locks;
 pub(crate) mod open_loop;
+mod open_state;
 pub(crate) mod phases;
 pub(crate) mod ranges;
 pub(crate) mod resumed_regions;
@@ -41,6 +42,8 @@ use omptrace_timeline::model::{
     ThreadEvent, ThreadRole, Wants,
 };
 
+use open_state::{Collected, Team, Traced};
+
 use location_state::{LocationState, Next, Open, ThreadState};
 
 /// Adds up the timeline of one process.
@@ -67,69 +70,6 @@ pub(crate) struct Collector {
     is_of_segment: bool,
     began: Option<Ns>,
     summary: Option<(ProcessId, Summary)>,
-}
-
-/// A process and its state.
-struct Traced {
-    process: Process,
-    /// The time of the latest item.
-    last: Ns,
-    stats: ProcessStats,
-    /// The intervals in which recording was off.
-    gaps: Gaps,
-}
-
-impl Traced {
-    fn begin(&self) -> Ns {
-        let lifetime = self.process.lifetime;
-        lifetime.started.unwrap_or(lifetime.traced_from)
-    }
-
-    fn end(&self) -> Ns {
-        let ended = self.process.lifetime.ended;
-        ended.map_or(self.last, |ended| ended.max(self.last))
-    }
-}
-
-struct Collected {
-    sums: ConstructSums,
-    /// Some of these regions are tasks without ids, in the current process.
-    lacks_ids: bool,
-    kind: Kind,
-    category: Category,
-    is_chunk: bool,
-    /// The region is an attempt to acquire a lock (`omp_test_lock`).
-    is_test: bool,
-    /// If nothing shows when tasks run, the end of this region counts a completed task.
-    completes_task: bool,
-}
-
-impl Collected {
-    /// Whether a wait in this region continues after tasks that interrupt it.
-    fn may_wait_on(&self) -> bool {
-        self.category == Category::Sync
-    }
-}
-
-/// A parallel region that has not ended, or some of whose members have not ended.
-struct Team {
-    region: usize,
-    /// At least a part of the region is in the window.
-    is_inside: bool,
-    begin: Ns,
-    end: Option<Ns>,
-    /// The number of members that have ended, and the team's size once a member has reported it.
-    members: u32,
-    size: Option<u32>,
-    working: u64,
-    waiting: u64,
-    longest: u64,
-}
-
-impl Team {
-    fn is_complete(&self) -> bool {
-        self.end.is_some() && self.size.is_some_and(|size| self.members >= size)
-    }
 }
 
 impl Collector {

@@ -17,6 +17,7 @@ pub(crate) mod observer;
 pub(crate) mod region_kind;
 mod samples;
 mod segments;
+mod shared_state;
 mod task_graph_recorder;
 mod thread_state;
 mod transitions;
@@ -44,187 +45,13 @@ use crate::states::region_kind::Kind;
 use crate::what_if::{Scenarios, Stamp, Unwaited};
 use members::helpers::Helper;
 use samples::Samples;
+use shared_state::{Arrivals, Lock, Parent, Task, Team};
 use task_graph_recorder::Graphs;
 
 use thread_state::{ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
 
 /// Maximum number of open barriers of a team. More occur only in contradictory traces, in which members skip barriers.
 const MAX_OPEN_BARRIERS: usize = 64;
-
-/// The chain ends of the members that have arrived at a barrier, and of its tasks.
-#[derive(Clone, Copy, Debug)]
-struct Arrivals<const S: usize> {
-    left: ChainEnd<S>,
-    /// By scenario: the sum of the times that the members have reached without waiting.
-    unwaited: Unwaited<S>,
-    /// When the last member arrived, and the place of its work.
-    arrived: Stamp<S>,
-    last_member: Option<PlaceId>,
-    /// The scenarios that spread tasks evenly and apply to a task that was run in this barrier.
-    spread_tasks: u16,
-    /// When the work before the barrier began, and the longest time for which one mutex was held during that work.
-    began: Stamp<S>,
-    held: Ns,
-}
-
-/// A parallel region that is open.
-#[derive(Debug)]
-struct Team<const S: usize> {
-    region: PlaceId,
-    /// The outermost region around this one.
-    outermost: PlaceId,
-    is_outermost: bool,
-    /// The outermost team and the innermost team around this one.
-    outermost_slot: Option<usize>,
-    around: Option<usize>,
-    /// For a nested region: its taskgroup, because its tasks are complete at its end.
-    group: Option<GroupId>,
-    /// At least a part of the region is analysed.
-    is_counted: bool,
-    /// The region was opened in a `single` or `masked` region.
-    is_in_single: bool,
-    begin: Ns,
-    size: Option<u32>,
-    begun: u32,
-    /// When the last barrier was over, and how long each mutex was held since then.
-    began: Stamp<S>,
-    held: FastMap<LockId, u64>,
-    /// The members that have not left.
-    members: Vec<usize>,
-    barriers: VecDeque<Barrier>,
-    /// The number of the first barrier in `barriers`.
-    first: u64,
-    /// The arrivals at each barrier in `barriers`.
-    arrivals: VecDeque<Arrivals<S>>,
-    fork: ChainEnd<S>,
-    join: ChainEnd<S>,
-    /// Number of threads that wait for tasks, and number of threads that run one.
-    waiting: u32,
-    running: u32,
-    /// The number of hidden helpers that run a task, and their latest chain end.
-    helpers: u32,
-    outside: Option<Box<ChainEnd<S>>>,
-    now: Ns,
-    by_tasks: f64,
-    /// Time during which no thread of the team ran a task.
-    taskless: u64,
-    is_over: bool,
-}
-
-impl<const S: usize> Arrivals<S> {
-    fn new() -> Self {
-        Arrivals {
-            left: ChainEnd::never(),
-            unwaited: Unwaited::default(),
-            arrived: Stamp::never(),
-            last_member: None,
-            spread_tasks: 0,
-            began: Stamp::never(),
-            held: 0,
-        }
-    }
-
-    /// A member arrives or ends a task: its chain end is `now`, and it has `waited`. `added`: its previous
-    /// contribution.
-    fn add(
-        &mut self,
-        now: &ChainEnd<S>,
-        (waited, added): (&[Ns; S], &mut [Ns; S]),
-        scenarios: &Scenarios<S>,
-    ) {
-        self.left.raise(now);
-        self.unwaited.add(&now.stamp, waited, added, scenarios);
-    }
-
-    /// The time by which the work would be done if it were spread evenly over this many members. Holds of one mutex
-    /// cannot overlap.
-    fn in_balance(&self, scenario: usize, members: u32) -> Ns {
-        let mean = self.unwaited.mean(scenario, members);
-        mean.max(self.began.time(scenario).wrapping_add(self.held))
-    }
-}
-
-impl<const S: usize> Team<S> {
-    fn size(&self) -> u32 {
-        self.size.unwrap_or(self.begun).max(1)
-    }
-
-    fn barrier(&mut self, number: u64) -> Option<(&mut Barrier, &mut Arrivals<S>)> {
-        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        Some((self.barriers.get_mut(index)?, self.arrivals.get_mut(index)?))
-    }
-
-    /// Advances the running sums of waits for tasks to `time`.
-    fn until(&mut self, time: Ns) {
-        if time <= self.now {
-            return;
-        }
-        let ns = time.abs_diff(self.now);
-        self.now = time;
-        match self.running {
-            0 => self.taskless.grow_by(ns),
-            running => self.by_tasks += ns as f64 * f64::from(self.waiting) / f64::from(running),
-        }
-    }
-}
-
-/// A lock, critical, ordered or atomic region.
-#[derive(Clone, Debug)]
-struct Lock<const S: usize> {
-    cause: Cause,
-    /// The [`Threads::epoch`] of `last` and `release`.
-    epoch: u64,
-    /// The waiting threads.
-    waiters: Vec<usize>,
-    now: Ns,
-    /// The place at which the lock was acquired.
-    holder: Option<PlaceId>,
-    last: Option<PlaceId>,
-    since: Ns,
-    /// The location of the holder.
-    location: usize,
-    /// The holder had to wait for the lock.
-    has_waited: bool,
-    release: ChainEnd<S>,
-    /// For members of this team, after a balanced barrier: the time at which the lock was free.
-    freed: Option<(usize, Stamp<S>)>,
-}
-
-/// An explicit task.
-#[derive(Clone, Debug)]
-struct Task<const S: usize> {
-    /// The chains that must end before the task starts: its creation, and the tasks that it depends on.
-    start: ChainEnd<S>,
-    /// The chain end of completed children. `None` if no child is complete: there may be many tasks, and many have no
-    /// children.
-    children: Option<Box<ChainEnd<S>>>,
-    parent: Parent,
-    /// The chain end of the thread that fulfilled its event.
-    fulfilled: Option<Box<ChainEnd<S>>>,
-    /// The task's code had ended before its event was fulfilled.
-    is_fulfilled_late: bool,
-    /// The team that waits for the task.
-    team: Option<usize>,
-    /// The innermost taskgroup to which the task belongs.
-    group: Option<GroupId>,
-    /// The place where the task was created.
-    region: PlaceId,
-    /// The task had to wait for another task.
-    is_dependent: bool,
-    /// Nesting level: 1 for tasks that implicit tasks create, and one more for each explicit task in between.
-    level: u8,
-    successors: Vec<TaskId>,
-}
-
-/// The creator of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Parent {
-    #[default]
-    Unknown,
-    Task(TaskId),
-    /// The implicit task of a thread in a team.
-    Member(usize, usize),
-}
 
 /// The states of one process's threads, updated event by event.
 #[derive(Debug)]

@@ -1,19 +1,19 @@
 //! Reads the streams of each process in the order of time, and interprets them into a sink.
 
+pub(crate) mod alignment;
 pub(crate) mod merge;
 pub(crate) mod parallel_sinks;
+pub(crate) mod process;
 pub(crate) mod report;
 pub(crate) mod segments;
 pub(crate) mod stream;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use omptrace_symbols::Table;
 use omptrace_trace_format::checkpoint::Packed;
-use omptrace_trace_format::metadata::{Metadata, Record};
 use omptrace_trace_format::{ClockMap, Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
@@ -25,9 +25,11 @@ use crate::model::manner::Manner;
 use crate::model::repairs::Cause;
 use crate::model::session_clock::SessionClock;
 use crate::model::thread_introduction::ThreadIntroduction;
-use crate::model::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary, Wants};
+use crate::model::{Item, LocationKind, Ns, Process, ProcessId, Sink, Summary, Wants};
 use crate::ranks::{Ranks, Wanted};
+use crate::replay::alignment::{HostClocks, Start, alignment_note, uncertainty};
 use crate::replay::merge::Merge;
+use crate::replay::process::{command_line, lifetime, process_name, processors};
 use crate::replay::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::replay::segments::Segments;
 use crate::replay::stream::{Decoding, Extent};
@@ -227,157 +229,6 @@ impl<'a> Timeline<'a> {
             stage.item(&Item::Note(ProcessId(0), &text));
         }
         report
-    }
-}
-
-/// A process's place on a timeline, by which processes are ordered: by rank, then start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Start {
-    has_no_rank: bool,
-    rank: Option<u32>,
-    realtime_ns: u64,
-    pid: u32,
-    path: PathBuf,
-    uncertainty_ns: u64,
-    host: Option<OnHost>,
-}
-
-/// A time on the clock that all processes of a host share.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct OnHost {
-    /// The number of the host's boot.
-    boot: String,
-    /// `CLOCK_MONOTONIC_RAW`.
-    raw_ns: u64,
-}
-
-/// The most nanoseconds between the begins of two processes: 36 years.
-const MAX_OFFSET_NS: Ns = 1 << 60;
-
-impl Start {
-    /// The start of a trace's process.
-    pub fn of(reader: &Reader) -> Start {
-        let boot = reader.metadata().machine.as_ref().map_or("", |machine| &machine.boot);
-        Start::new(
-            reader.metadata().rank(),
-            reader.header().pid,
-            reader.path(),
-            reader.clock().start_realtime_ns(),
-            reader.clock().realtime_uncertainty_ns(),
-        )
-        .on_host(boot, reader.clock().start_raw_ns())
-    }
-
-    /// The start of the process whose trace is at `path`. `realtime_ns` is its [`ClockMap::start_realtime_ns`], and
-    /// `uncertainty_ns` its [`ClockMap::realtime_uncertainty_ns`].
-    ///
-    /// [`ClockMap::start_realtime_ns`]: omptrace_trace_format::ClockMap::start_realtime_ns
-    /// [`ClockMap::realtime_uncertainty_ns`]: omptrace_trace_format::ClockMap::realtime_uncertainty_ns
-    pub fn new(rank: Option<u32>, pid: u32, path: &Path, realtime_ns: u64, uncertainty_ns: u64) -> Start {
-        let path = path.to_owned();
-        Start { has_no_rank: rank.is_none(), rank, realtime_ns, pid, path, uncertainty_ns, host: None }
-    }
-
-    /// The same start, of a process on the host with this boot id; `raw_ns` is its [`ClockMap::start_raw_ns`]. Both may be unknown.
-    ///
-    /// [`ClockMap::start_raw_ns`]: omptrace_trace_format::ClockMap::start_raw_ns
-    pub fn on_host(self, boot: &str, raw_ns: u64) -> Start {
-        let is_known = !boot.is_empty() && raw_ns > 0;
-        Start { host: is_known.then(|| OnHost { boot: boot.to_owned(), raw_ns }), ..self }
-    }
-
-    /// The path of the trace.
-    pub fn into_path(self) -> PathBuf {
-        self.path
-    }
-
-    /// When the session began on a timeline that starts at `origin`; 0 where the trace does not say, or says more than
-    /// [`MAX_OFFSET_NS`].
-    pub fn offset(&self, origin: u64) -> Ns {
-        let offset = i64::try_from(self.realtime_ns.saturating_sub(origin)).ok();
-        offset.filter(|ns| *ns <= MAX_OFFSET_NS).unwrap_or(0)
-    }
-}
-
-/// The hosts of some processes. Those of one host are aligned exactly, by the clock that they share.
-struct HostClocks<'s> {
-    /// Of each boot, the first start.
-    first: BTreeMap<&'s str, (u64, u64)>,
-}
-
-impl<'s> HostClocks<'s> {
-    fn of(starts: &'s [Start]) -> HostClocks<'s> {
-        let mut first: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for start in starts.iter().filter(|start| start.realtime_ns > 0) {
-            if let Some(host) = &start.host {
-                let own = (host.raw_ns, start.realtime_ns);
-                let first = first.entry(&host.boot).or_insert(own);
-                *first = own.min(*first);
-            }
-        }
-        HostClocks { first }
-    }
-
-    /// The real time of a start, as the host's first process would have read it.
-    fn realtime_ns(&self, start: &Start) -> u64 {
-        let Some(host) = &start.host else { return start.realtime_ns };
-        match self.first.get(&host.boot[..]) {
-            Some((raw_ns, realtime_ns)) => realtime_ns.saturating_add(host.raw_ns.saturating_sub(*raw_ns)),
-            None => start.realtime_ns,
-        }
-    }
-
-    fn aligned(&self, start: Start) -> Start {
-        Start { realtime_ns: self.realtime_ns(&start), ..start }
-    }
-
-    fn origin(&self, starts: &[Start]) -> u64 {
-        let known = starts.iter().map(|start| self.realtime_ns(start));
-        known.filter(|start| *start > 0).min().unwrap_or(0)
-    }
-}
-
-/// Aligns processes of the same host exactly.
-pub fn align(starts: &mut [Start]) {
-    let aligned: Vec<Start> = {
-        let clocks = HostClocks::of(starts);
-        starts.iter().map(|start| clocks.aligned(start.clone())).collect()
-    };
-    starts.clone_from_slice(&aligned);
-}
-
-/// The start of the timeline of these processes, in nanoseconds since 1970; 0 where nobody knows it.
-pub fn origin(starts: &[Start]) -> u64 {
-    HostClocks::of(starts).origin(starts)
-}
-
-/// Words about how far clocks of processes may be apart; `None` where they are one.
-pub fn alignment_note(uncertainty_ns: u64) -> Option<String> {
-    (uncertainty_ns > 0).then(|| {
-        format!(
-            "the clocks of the processes were aligned by the time of day; the alignment may be wrong by {uncertainty_ns} ns, or by more if the hosts' clocks disagree"
-        )
-    })
-}
-
-/// How far clocks of these processes may be apart: the two least certain hosts may err in opposite directions.
-pub fn uncertainty(starts: &[Start]) -> u64 {
-    let mut hosts = BTreeMap::new();
-    let mut each = Vec::new();
-    for start in starts {
-        match &start.host {
-            Some(host) => {
-                let of_host: &mut u64 = hosts.entry(&host.boot).or_default();
-                *of_host = start.uncertainty_ns.max(*of_host);
-            }
-            None => each.push(start.uncertainty_ns),
-        }
-    }
-    each.extend(hosts.into_values());
-    each.sort_unstable_by(|a, b| b.cmp(a));
-    match each[..] {
-        [first, second, ..] => first.saturating_add(second),
-        _ => 0,
     }
 }
 
@@ -712,115 +563,4 @@ impl<'a> ProcessReplay<'a, '_> {
 fn device_type(reader: &Reader, device_num: i32) -> &str {
     let device = reader.metadata().devices.get(&device_num);
     device.map_or("", |device| &device.r#type)
-}
-
-/// The processors that the process may run on: those that the kernel lists for it (`0-3,8`), or more where its runtime knows more, or
-/// else all of its machine.
-fn processors(metadata: &Metadata) -> Option<u32> {
-    let count = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    let process = metadata.process.as_ref();
-    let allowed = process.and_then(|process| {
-        let mut counts = process.affinity.split(',').map(count);
-        counts.try_fold(0_u32, |sum, count| sum.checked_add(count?))
-    });
-    let online = metadata.machine.as_ref().map(|machine| machine.cpus);
-    // GCC's runtime binds the initial thread before the tracer asks, and knows how many there were.
-    let of_runtime =
-        metadata.processors.as_ref().and_then(|processors| u32::try_from(processors.num_procs).ok());
-    let allowed = allowed.map(|allowed| allowed.max(of_runtime.unwrap_or(0)));
-    allowed.or(online.filter(|cpus| *cpus > 0))
-}
-
-/// In which Linux counts when a process started: `USER_HZ` is 100 for all processors of today.
-const TICK: Ns = 10_000_000;
-
-/// When the process lived, on a timeline on which its session starts at `start`.
-pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
-    let metadata = reader.metadata();
-    let zero = i64::try_from(reader.clock().start_raw_ns()).unwrap_or(0);
-    let on_timeline = |raw_ns: i64| raw_ns.saturating_sub(zero).saturating_add(start);
-    let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
-    // Older versions of `record` did not know where the process had another clock, as in a time namespace. By that, tracing
-    // began before the process did.
-    let is_by_this_clock = |record: &&Record| reading(record.started_raw_ns).is_none_or(|it| it <= start);
-    let record = metadata.record.as_ref().filter(is_by_this_clock);
-    let seen = record.and_then(|record| reading(record.started_raw_ns));
-    let reported = metadata.process.as_ref();
-    let reported = reported.and_then(|process| process.started_raw_ns.map(on_timeline));
-    // The tracer was there after it.
-    let is_possible = |started: &Ns| *started <= start && zero > 0;
-    let started = match seen {
-        // Neither is after the true start, so the later is the better.
-        Some(_) => seen.max(reported).filter(is_possible),
-        // The latest moment of the tick: of processes that run one after the other, none begins before the one before has ended.
-        None => reported.filter(is_possible).map(|reported| reported.saturating_add(TICK).min(start)),
-    };
-    // A session without an end was killed, and what its threads did then is not known.
-    let end = metadata.end.as_ref().filter(|_| metadata.failure.is_none());
-    let ended = end.and_then(|end| {
-        let tracer = reading(end.raw_ns);
-        let process = record.and_then(|record| reading(record.ended_raw_ns));
-        tracer.max(process).filter(|_| zero > 0)
-    });
-    let tracer_ended = end.and_then(|end| {
-        let times = reading(end.began_raw_ns).zip(reading(end.raw_ns));
-        times.filter(|(begin, end)| begin <= end && zero > 0)
-    });
-    Lifetime { traced_from: start, started, ended, tracer_ended }
-}
-
-fn command_line(reader: &Reader) -> Vec<String> {
-    let process = reader.metadata().process.as_ref();
-    process.map_or(Vec::new(), |process| process.command_line.clone())
-}
-
-/// The program, its rank where it has one, and its process id.
-pub fn process_name(reader: &Reader) -> String {
-    let pid = reader.header().pid;
-    let Some(process) = &reader.metadata().process else {
-        return format!("process {pid}");
-    };
-    let program = process.executable.rsplit('/').next().unwrap_or_default();
-    match reader.metadata().rank() {
-        Some(rank) => format!("rank {rank}: {program} ({pid})"),
-        None => format!("{program} ({pid})"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_start_that_makes_no_sense_is_that_of_the_timeline() {
-        let start = |realtime_ns| Start::new(None, 1, Path::new("trace"), realtime_ns, 0);
-        let now = 1_800_000_000_000_000_000;
-        assert_eq!(start(now + 5).offset(now), 5);
-        assert_eq!(start(0).offset(now), 0);
-        assert_eq!(start(u64::MAX).offset(now), 0);
-    }
-
-    #[test]
-    fn the_processors_of_a_process_are_those_that_it_may_use() {
-        let processors = |affinity: &str, cpus: u32| {
-            let metadata = serde_json::json!({
-                "process": { "affinity": affinity },
-                "machine": { "cpus": cpus },
-            });
-            processors(&serde_json::from_value(metadata).expect("metadata"))
-        };
-        assert_eq!(processors("0-3,8", 64), Some(5));
-        assert_eq!(processors("7", 64), Some(1));
-        let bound: serde_json::Value =
-            serde_json::json!({"process": {"affinity": "0"}, "processors": {"num_procs": 2}});
-        assert_eq!(super::processors(&serde_json::from_value(bound).expect("metadata")), Some(2));
-        for unknown in ["", "3-1", "a", "0-", "0-4294967295", "-"] {
-            assert_eq!(processors(unknown, 64), Some(64), "{unknown}");
-            assert_eq!(processors(unknown, 0), None, "{unknown}");
-        }
-    }
 }
