@@ -9,7 +9,7 @@ use crate::model::place::{Place, Position};
 use crate::what_if::Change;
 use crate::what_if::scenario::{Plan, Target};
 
-use super::rules::MIN_GAIN;
+use super::rule_table::MIN_GAIN;
 
 /// The facts that rules are applied to.
 pub(crate) struct Case<'a> {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::rules::MIN_GAIN;
+use super::rule_table::MIN_GAIN;
 use crate::model::answers::{Finding, LoopAnswer};
 
 /// A clause is advised where it saves this share of what the finding could gain.

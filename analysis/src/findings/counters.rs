@@ -1,7 +1,7 @@
 //! What the processor's counters show of constructs in which threads work.
 
 use super::case::{at, finding};
-use super::rules::{MAX_IPC, MIN_GAIN, MIN_MISSES, MIN_STALLED};
+use super::rule_table::{MAX_IPC, MIN_GAIN, MIN_MISSES, MIN_STALLED};
 use crate::model::answers::Finding;
 use crate::model::place::Place;
 

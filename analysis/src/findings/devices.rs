@@ -3,7 +3,7 @@
 use serde_json::Map;
 
 use super::case::{Candidate, Case, at};
-use super::rules::{MIN_KERNEL_NS, MIN_OP_BYTES, MIN_OVERLAP, MIN_TARGETS};
+use super::rule_table::{MIN_KERNEL_NS, MIN_OP_BYTES, MIN_OVERLAP, MIN_TARGETS};
 use crate::answers::mergeable::{Overlap, PlaceSums};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::case::{Candidate, Case, Overrules, at, evidence, without_region_cost};
-use super::rules::{
+use super::rule_table::{
     MAX_OVERRULED, MAX_TASK_COST, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS,
     TASKS_FOR_EACH, TASKS_TOO_FINE,
 };

@@ -10,9 +10,9 @@ mod mutexes;
 mod pages;
 mod place_rules;
 pub(crate) mod ranks;
-mod rules;
+mod rule_table;
 
-pub use rules::{RULES, Rule};
+pub use rule_table::{RULES, Rule};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 pub(crate) use case::at;
 use case::{Candidate, Case, evidence, finding, without_region_cost};
 use devices::is_small_kernel;
-use rules::{
+use rule_table::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_GAIN,
     MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
 };

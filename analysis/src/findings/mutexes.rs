@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::case::{Candidate, Case, at};
-use super::rules::{MIN_GAIN, SEVERAL_MUTEXES};
+use super::rule_table::{MIN_GAIN, SEVERAL_MUTEXES};
 use crate::answers::mergeable::MutexWaits;
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;

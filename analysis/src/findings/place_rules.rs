@@ -4,7 +4,7 @@ use omptrace_timeline::model::split_place;
 use serde_json::{Map, Value};
 
 use super::devices::is_small_kernel;
-use super::rules::{MAX_ATOMIC_NS, MIN_WAKE_UPS, TRACER_DISTURBS};
+use super::rule_table::{MAX_ATOMIC_NS, MIN_WAKE_UPS, TRACER_DISTURBS};
 use super::{Advice, Case, Row, at};
 use crate::model::cause::Cause;
 use crate::model::place::Place;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use omptrace_timeline::Ranks;
 
-use super::rules::MIN_GAIN;
+use super::rule_table::MIN_GAIN;
 use super::{at, finding};
 use crate::model::answers::{Answers, Finding};
 use crate::model::cause::Cause;

@@ -19,6 +19,8 @@ pub(crate) mod by_place;
 pub(crate) mod cause;
 pub(crate) mod counts;
 pub(crate) mod creation_times;
+#[cfg(test)]
+pub(crate) mod documented_fields;
 pub(crate) mod effort;
 pub(crate) mod function_number;
 pub(crate) mod histogram;
@@ -28,8 +30,6 @@ pub(crate) mod place_id;
 pub(crate) mod process_stats;
 pub(crate) mod rank_waits;
 pub(crate) mod region_table;
-#[cfg(test)]
-pub(crate) mod schema;
 pub(crate) mod state_sums;
 pub(crate) mod stats;
 pub(crate) mod sum;

@@ -5,7 +5,6 @@
 //! the thread kept others waiting during that time, it is blamed for their waits. See `docs/analysis.md` for the
 //! definitions.
 
-pub(crate) mod accountant;
 pub(crate) mod barrier;
 pub(crate) mod blamed_functions;
 pub(crate) mod collector;
@@ -14,6 +13,7 @@ pub(crate) mod live_snapshot;
 mod members;
 pub(crate) mod observed;
 pub(crate) mod observer;
+pub(crate) mod process_states;
 pub(crate) mod region_kind;
 mod samples;
 mod segments;

@@ -1,4 +1,4 @@
-//! What is found out of a rank.
+//! What matching finds out about each rank: its messages, unmatched ones, and calls that its thread level forbids.
 
 use std::sync::Arc;
 

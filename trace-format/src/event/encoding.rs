@@ -1,4 +1,4 @@
-//! Encoding of a row as words: what all rows have in common.
+//! Encoding of a row as words: what all rows have in common. The bits are drawn in the [parent module](super).
 
 use crate::event::field::{Numbers, Words};
 use crate::event::predict::{SLOTS, State};

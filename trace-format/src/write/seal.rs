@@ -1,4 +1,4 @@
-//! Sealing a trace: makes one packed file, complete in itself, with an index at its end.
+//! Sealing a trace, as `omptrace record` and `recover` do: makes one packed file, complete in itself, with an index at its end.
 //!
 //! The sealed file is written next to the trace and renamed to it once it is on disk. Only then the spool is removed,
 //! so if sealing is interrupted, the trace is unchanged. A spool that may belong to another trace is kept.

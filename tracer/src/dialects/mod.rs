@@ -7,7 +7,7 @@
 //! | [`old::collector`] | the Collector API, which came before OMPT |
 //! | [`old`] | code that only interfaces before OpenMP 5.0 need |
 //! | [`prepared`], [`ending`] | start and end of a session, for all generations |
-//! | [`parts`] | the list of the parts of a session |
+//! | [`hooks`] | the modules with hooks of sessions |
 //! | [`join_barrier_callbacks`] | the callbacks for runtimes that need an empty data word |
 //! | [`thread_state`] | reads a thread's state at its events, if the user requests it |
 

@@ -17,6 +17,7 @@
 pub(crate) mod callback;
 pub(crate) mod dependence_collection;
 pub(crate) mod guarded;
+pub(crate) mod hardware_counters;
 pub(crate) mod held_events;
 pub(crate) mod initial_task;
 pub(crate) mod kept_chunks;
@@ -24,7 +25,6 @@ pub(crate) mod known_modules;
 pub(crate) mod own_cost;
 #[expect(clippy::module_inception, reason = "the folder has what belongs to a recorder")]
 pub(crate) mod recorder;
-pub(crate) mod registers;
 pub(crate) mod this_thread;
 pub(crate) mod thread_stream;
 pub(crate) mod waiting_task;

@@ -8,11 +8,11 @@ use omptrace_trace_format::block::ClockPair;
 use crate::lockfree::chunk_header::Header;
 use crate::lockfree::gate::Busy;
 use crate::recorder::dependence_collection::Collecting;
+use crate::recorder::hardware_counters::Registers;
 use crate::recorder::held_events::Held;
 use crate::recorder::initial_task::InitialTask;
 use crate::recorder::kept_chunks::KeptChunks;
 use crate::recorder::known_modules::KnownModules;
-use crate::recorder::registers::Registers;
 use crate::recorder::waiting_task::Joining;
 use crate::storage::spool::{Chunk, Spool};
 

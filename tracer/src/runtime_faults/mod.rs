@@ -3,7 +3,6 @@
 //!
 //! | fault | module | harm |
 //! | --- | --- | --- |
-//! | --- | --- | --- |
 //! | `CrashesWithoutFirstThread` | [`lock_after_exit`] | LLVM's runtime crashes in a report after its first thread has ended |
 //! | `WantsTaskwaitDataEmpty` | [`join_barrier`] | LLVM's runtime aborts if a data word is not zero when a taskwait with dependences begins |
 //! | `WritesBehindDependences` | [`undeferred_dependences`] | reporting the dependences of undeferred tasks corrupts the heap of LLVM's runtime |

@@ -19,15 +19,15 @@ mod chunks;
 pub(crate) mod cold_path;
 mod current;
 mod end;
-mod failure;
 pub(crate) mod flush_signal;
 pub(crate) mod fork;
 mod helper_threads;
 pub(crate) mod hooks;
 pub(crate) mod loaded_modules;
-mod loss;
+mod loss_report;
 pub(crate) mod metadata;
-pub(crate) mod writer;
+mod write_failure;
+pub(crate) mod writer_thread;
 
 pub(crate) use begin::{start, start_in_child};
 pub(crate) use chunks::report_monitoring;

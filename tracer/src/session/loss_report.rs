@@ -1,4 +1,5 @@
-//! Counts events for which there was no chunk, and reports in the trace how many were lost and since when.
+//! Reports in the trace how many events were lost because there was no chunk, and since when. Threads count them themselves
+//! (`Stream::lose`).
 
 use std::sync::atomic::Ordering;
 
