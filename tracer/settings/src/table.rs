@@ -1,4 +1,4 @@
-//! The table of settings. A new setting is a row here.
+//! The table of settings. A new setting is a row here. The tracer obeys it where `config.FIELD` is read in `tracer/src`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
