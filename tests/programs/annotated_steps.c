@@ -43,9 +43,9 @@ int main(int argc, char **argv) {
         omptrace_frame_end("time loop");
         /* Frames that overlap have tracks of their own. */
         if (step % 20 == 3) omptrace_frame_begin("checkpoint");
-        if (step % 20 == 9) omptrace_frame_end("checkpoint");
+        if (step % 20 == 6) omptrace_frame_end("checkpoint");
         if (step % 20 == 5) omptrace_frame_begin("checkpoint");
-        if (step % 20 == 14) omptrace_frame_end("checkpoint");
+        if (step % 20 == 8) omptrace_frame_end("checkpoint");
     }
     omptrace_end("solver");
     sum += work(10);

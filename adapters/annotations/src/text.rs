@@ -171,7 +171,7 @@ fn find_or_make(kind: ObjectKind, parent: u32, number: u32, bytes: &[u8]) -> Opt
         is_same && (number == 0 || text.number == number) && text.bytes() == bytes
     };
     // SAFETY: null, or a text that stays.
-    match find(head, null_mut(), &is_it) {
+    match find(head, null_mut(), is_it) {
         Some(text) => Some(text),
         None => insert(bucket, head, &is_it, || make(kind, parent, number, hash, bytes)),
     }

@@ -85,7 +85,10 @@ mod tests {
         Steps { median_ns: 10, worst: vec![worst], instances: instances.to_vec(), ..Steps::default() }
     }
 
-    fn shown(instances: &[(Ns, Ns)], window: (Ns, Ns)) -> Vec<(String, Vec<(String, Ns, Ns)>)> {
+    /// A row, and its steps.
+    type Row = (String, Vec<(String, Ns, Ns)>);
+
+    fn shown(instances: &[(Ns, Ns)], window: (Ns, Ns)) -> Vec<Row> {
         let tracks = rows(Some(&steps(instances)), window).into_iter();
         let of = |track: ExtraTrack| {
             let intervals = track.intervals.iter();

@@ -13,7 +13,7 @@ use crate::model::{Annotation, Payload};
 const MAX_OPEN: usize = 1 << 20;
 
 /// Whether ranges of this kind are the process's.
-pub(in crate::interpret) fn is_of_process(kind: AnnotationKind) -> bool {
+pub(crate) fn is_of_process(kind: AnnotationKind) -> bool {
     matches!(kind, AnnotationKind::process | AnnotationKind::frame)
 }
 

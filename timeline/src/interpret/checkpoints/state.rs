@@ -14,9 +14,10 @@ use crate::threads::open_regions::FrameState;
 /// The state of interpretation, but for numbers that are the reader's own.
 #[derive(Debug, PartialEq)]
 pub(super) struct State {
-    /// The open regions, the task at the bottom, the time of the newest thing where a region may have begun before that, and the
-    /// label of regions that begin.
-    threads: Vec<(Vec<FrameState>, Option<u64>, Option<Ns>, u32)>,
+    /// The open regions, the task at the bottom, and the time of the newest thing where a region may have begun before that.
+    threads: Vec<(Vec<FrameState>, Option<u64>, Option<Ns>)>,
+    /// By thread, the label of regions that begin.
+    labels: Vec<u32>,
     teams: Vec<TeamState>,
     tasks: Vec<AliveTask>,
     /// Wait id, holder, since when, whether it shows on a track, and where it was acquired.
@@ -81,7 +82,7 @@ impl Interpreter<'_, '_> {
         let threads = self.threads.iter().map(|thread| {
             let states = thread.states()?;
             let last = since.map(|since| thread.last().max(since));
-            Some((states, thread.unannounced_base, last, thread.label))
+            Some((states, thread.unannounced_base, last))
         });
         let teams = self.teams.iter();
         let mut teams: Vec<TeamState> = teams.map(|(id, team)| team_state(*id, team)).collect();
@@ -94,6 +95,7 @@ impl Interpreter<'_, '_> {
         given.sort_unstable();
         Some(State {
             threads: threads.collect::<Option<_>>()?,
+            labels: self.threads.iter().map(|thread| thread.label).collect(),
             teams,
             tasks,
             locks: locks
