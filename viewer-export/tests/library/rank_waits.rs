@@ -438,3 +438,76 @@ fn each_nanosecond_of_a_wait_is_charged_to_what_the_awaited_rank_did() {
     assert!(waited > 100_000 && passed_on > 50, "{waited} ns, passed on in {passed_on} jobs");
     assert_eq!(states.len(), 9, "{states:?}");
 }
+
+/// The traces of ranks that have done all.
+fn text_of(ranks: Vec<Rank>) -> String {
+    let size = ranks.len().to_string();
+    ranks.into_iter().map(|rank| rank.text().0.replace("SIZE", &size)).collect()
+}
+
+/// What a rule says that a job would save, and how long the job takes.
+fn saving(ranks: Vec<Rank>, rule: &str) -> (Option<u64>, u64) {
+    let stats = waits_of(&text_of(ranks)).1;
+    let finding = stats.answers.findings.iter().find(|finding| finding.id == rule);
+    (finding.map(|finding| finding.gain_ns), stats.answers.duration_ns)
+}
+
+/// The faulty program's finding must promise what the repaired one gains, within a fifth, and that one must have none.
+fn is_as_promised((promised, faulty): (Option<u64>, u64), (left, repaired): (Option<u64>, u64), rule: &str) {
+    let (promised, gained) = (promised.expect(rule), faulty - repaired);
+    assert!(promised.abs_diff(gained) * 5 <= gained, "{rule}: promised {promised}, gained {gained}");
+    assert_eq!(left, None, "{rule}");
+}
+
+#[test]
+fn a_message_that_is_sent_before_the_work_gains_what_the_finding_promises() {
+    for work in [[10_000, 8_000], [8_000, 10_000]] {
+        let job = |sends_first: bool| {
+            let mut random = Random(7);
+            let mut ranks: Vec<Rank> = (0..2).map(|rank| Rank::new(rank, 2)).collect();
+            ranks.iter_mut().for_each(|rank| rank.now += 20);
+            if !sends_first {
+                ranks[1].now += work[1];
+            }
+            message(&mut ranks, (1, 0), &mut random);
+            ranks[0].now += work[0];
+            if sends_first {
+                ranks[1].now += work[1];
+            }
+            let last = ranks[0].now.max(ranks[1].now);
+            for (rank, other) in [(0, 1), (1, 0)] {
+                let other_begins = ranks[other].now;
+                let arguments = "object=0x10 peer=-4 tag=-4 count=1 datatype=0x20";
+                let wait = if rank == 0 { None } else { Some((other_begins, other, "wait_at_barrier")) };
+                ranks[rank].call(BARRIER, (arguments, ""), last + 5, wait);
+            }
+            saving(ranks, "late_sender")
+        };
+        is_as_promised(job(false), job(true), "late_sender");
+    }
+}
+
+#[test]
+fn work_beside_a_call_gains_what_the_finding_promises() {
+    let (call, work) = (6_000, 10_000);
+    let job = |overlaps: bool| {
+        let mut ranks: Vec<Rank> = (0..2).map(|rank| Rank::new(rank, 2)).collect();
+        for (rank, other) in [(0, 1), (1, 0)] {
+            let of = &mut ranks[rank];
+            of.now += 20;
+            let arguments = to(other, 1);
+            if overlaps {
+                // The first thread is in the call, then all share what is left.
+                of.begin(of.now + 2, SEND, &arguments);
+                of.end(of.now + 2 + call, SEND, "");
+                of.region([work + call / 2; 2]);
+            } else {
+                of.call(SEND, (&arguments, ""), of.now + call, None);
+                of.now += 1;
+                of.region([work; 2]);
+            }
+        }
+        saving(ranks, "idle_during_mpi")
+    };
+    is_as_promised(job(false), job(true), "idle_during_mpi");
+}

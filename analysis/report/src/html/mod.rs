@@ -61,6 +61,7 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     );
     sections::headline(&mut out, report);
     out += "</header><nav aria-label=sections id=nav></nav><main id=main>";
+    sections::ranks(&mut out, report, limits);
     sections::findings(&mut out, report, limits);
     sections::tree(&mut out, report);
     sections::timeline(&mut out, report);
