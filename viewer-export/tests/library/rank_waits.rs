@@ -72,8 +72,9 @@ impl Rank {
     fn new(number: u64, ranks: u64) -> Rank {
         let mut rank =
             Rank { number, now: 0, lines: Vec::new(), doing: Vec::new(), got: Vec::new(), late: Vec::new() };
-        rank.line(0, 1, "thread_info os_tid=40 name=app");
-        rank.line(0, 2, "thread_info os_tid=41 name=app");
+        // The main thread has the process's id.
+        rank.line(0, 1, &format!("thread_info os_tid={} name=app", rank.pid()));
+        rank.line(0, 2, &format!("thread_info os_tid={} name=app", rank.pid() + 1));
         rank.line(0, 1, "thread_begin type=initial");
         rank.line(0, 1, "implicit_task begin parallel=? task=1 team=1 index=1 flags=1");
         rank.line(0, 2, "thread_begin type=worker");
@@ -87,6 +88,10 @@ impl Rank {
         rank.fill(0, 9, &Doing::Call("mpi_other", rank.place(INIT)));
         rank.now = 9;
         rank
+    }
+
+    fn pid(&self) -> u64 {
+        40 + 10 * self.number
     }
 
     fn line(&mut self, time: u64, thread: u64, event: &str) {
@@ -170,6 +175,7 @@ impl Rank {
     }
 
     fn text(mut self) -> (String, Vec<Doing>) {
+        let pid = self.pid();
         let end = self.now + 5;
         self.line(end, 1, "implicit_task end task=1 flags=1");
         self.line(end, 1, "thread_end");
@@ -187,7 +193,7 @@ impl Rank {
         }
         // Lines of one moment stay in their order.
         self.lines.sort_by_key(|(time, _)| *time);
-        let mut text = format!("process rank{0} pid={1} rank={0} start=0\n", self.number, 40 + self.number);
+        let mut text = format!("process rank{0} pid={1} rank={0} start=0\n", self.number, pid);
         let mpi = format!("\"rank\": {}, \"size\": SIZE", self.number);
         // Ranks of one host have one clock.
         let host = r#""machine": {"host": "one", "boot": "b1"}"#;
