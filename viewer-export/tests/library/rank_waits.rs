@@ -413,10 +413,15 @@ fn differences(rows: &[Charge], expected: &Sums) -> Vec<String> {
 }
 
 fn waits_of(text: &str) -> (RankWaits, Stats) {
+    waits_in(text, None)
+}
+
+/// The waits in a window.
+fn waits_in(text: &str, window: Option<(i64, i64)>) -> (RankWaits, Stats) {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
     let inputs: Vec<&Reader> = readers.iter().collect();
-    let options = Options { symbols: symbols::Options::default(), ..Options::default() };
+    let options = Options { symbols: symbols::Options::default(), window, ..Options::default() };
     let stats = Stats::with(&inputs, &options).expect("answers").0;
     (stats.rank_waits.clone().expect("all ranks are there"), stats)
 }
@@ -443,6 +448,23 @@ fn each_nanosecond_of_a_wait_is_charged_to_what_the_awaited_rank_did() {
     }
     assert!(waited > 100_000 && passed_on > 50, "{waited} ns, passed on in {passed_on} jobs");
     assert_eq!(states.len(), 9, "{states:?}");
+}
+
+/// What lies outside of a window is not waited for, and not charged.
+#[test]
+fn waits_in_a_window_add_up() {
+    for seed in 0..20 {
+        let (text, doing) = job(&mut Random(seed));
+        let (waits, stats) = waits_in(&text, Some((200, 900)));
+        let inside = doing.iter().flat_map(|doing| doing.iter().take(900).skip(200));
+        let total = inside.filter(|doing| matches!(doing, Doing::Wait { .. })).count() as u64;
+        let sums =
+            [&waits.charged, &waits.first_causes].map(|rows| rows.iter().map(|row| row.ns).sum::<u64>());
+        assert_eq!(stats.answers.accounting[Cause::MpiWait], total, "seed {seed}");
+        assert_eq!((waits.total_ns, sums), (total, [total; 2]), "seed {seed}");
+        let is_known = waits.charged.iter().all(|row| row.cause.is_some());
+        assert!(total > 0 && is_known, "seed {seed}: {:?}", waits.charged);
+    }
 }
 
 /// The traces of ranks that have done all.
