@@ -11,7 +11,6 @@
 pub(crate) mod gaps;
 mod in_segments;
 mod input;
-mod mpi_jobs;
 mod options;
 mod phase_windows;
 mod second_pass;
@@ -44,9 +43,12 @@ use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
+use crate::findings::ranks::{idle_during_mpi, late_sender, rank_imbalance};
 use crate::model::mpi;
+use crate::model::rank_waits::RankWaits;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::levels::{LevelCollector, Levels};
+use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::{Gathering, Overview};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
@@ -183,6 +185,15 @@ impl Run<'_> {
         Ok(all)
     }
 
+    /// When other ranks wait for each process of an MPI job; empty where nobody asks for that.
+    fn awaited_times(&self, windows: Option<&Windows>) -> Vec<Arc<AwaitedTimes>> {
+        let ranks = self.timeline.ranks().filter(|ranks| ranks.are_complete());
+        match ranks.filter(|_| self.selected.is_all() && !self.is_summarised) {
+            Some(ranks) => AwaitedTimes::of_job(ranks, self.members.len(), on_windows(windows)),
+            None => Vec::new(),
+        }
+    }
+
     /// Makes answers of the first pass, with a second pass where that is worth it.
     fn finish(&self, windows: Option<&Windows>, all: Merged) -> Result<Finished, NoAnswer> {
         let options = self.options;
@@ -262,7 +273,9 @@ impl Run<'_> {
         }
 
         let mut stats = sums.stats();
-        stats.rank_waits = self.rank_waits(rank_spans, windows);
+        if let Some(ranks) = self.timeline.ranks().filter(|_| !rank_spans.is_empty()) {
+            stats.rank_waits = Some(RankWaits::of(ranks, rank_spans, on_windows(windows)));
+        }
         if let (Some(known), Some(ranks)) = (self.timeline.ranks(), &mut stats.ranks) {
             ranks.missing = known.missing();
         }
@@ -307,7 +320,13 @@ impl Run<'_> {
             stats.answers.damage_note = Some(DAMAGED.to_owned());
         }
         if windows.is_none() && options.selected.is_empty() {
-            self.add_ranks(&mut stats);
+            let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
+            let ranks = self.timeline.ranks();
+            stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
+            let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
+            let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
+            let idle = idle_during_mpi(&stats.answers);
+            stats.answers.add_findings([of_ranks, late, idle].into_iter().flatten().collect());
         }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
@@ -383,6 +402,11 @@ struct Run<'a> {
     replays: bool,
     /// The segments of the only process, all of which is analysed; `None` where that is done in one go.
     segments: Option<Segments>,
+}
+
+/// Where a time lies on the timeline that has windows only; itself where there are none.
+fn on_windows(windows: Option<&Windows>) -> impl Fn(Ns) -> Ns {
+    move |time| windows.map_or(time, |windows| windows.on(time))
 }
 
 /// Name, count and time of a phase.
