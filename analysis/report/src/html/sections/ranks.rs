@@ -21,7 +21,7 @@ pub(crate) fn ranks(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let lines = waits.lines(0);
     let lead = lines.first().map_or("No rank waits for another one.", |all| all);
     section(out, "ranks", "Ranks", &Text(lead).to_string());
-    over_time(out, report);
+    over_time(out, report, limits);
     if waits.total_ns > 0 {
         first_causes(out, report, waits, limits);
         calls(out, report, waits, limits);
@@ -38,8 +38,8 @@ struct Line<'r> {
 }
 
 /// What ranks do over time: each cell has the colour of the causes with most of the time.
-fn over_time(out: &mut String, report: &Report<'_>) {
-    let lines = lines(&report.overview.rows);
+fn over_time(out: &mut String, report: &Report<'_>, limits: &Limits) {
+    let lines = lines(&report.overview.rows, limits.rows.clamp(1, MAX_LINES));
     let columns = lines.first().map_or(0, |line| line.columns.len());
     if columns == 0 {
         return;
@@ -77,9 +77,10 @@ fn over_time(out: &mut String, report: &Report<'_>) {
     *out += "</tbody></table></div>";
 }
 
-fn lines(rows: &[OverviewRow]) -> Vec<Line<'_>> {
+/// The lines of the picture, no more than `most`.
+fn lines(rows: &[OverviewRow], most: usize) -> Vec<Line<'_>> {
     let processes: Vec<&[OverviewRow]> = rows.chunk_by(|a, b| a.process == b.process).collect();
-    let per_line = processes.len().div_ceil(MAX_LINES).max(1);
+    let per_line = processes.len().div_ceil(most).max(1);
     let of_processes = |processes: &[&'_ [OverviewRow]]| {
         let mut columns: Vec<Accounting> = Vec::new();
         for row in processes.iter().copied().flatten() {
@@ -213,7 +214,7 @@ mod tests {
     fn a_thousand_ranks_share_lines() {
         let rows: Vec<OverviewRow> =
             (0..1000).map(|rank| row(&format!("app, rank {rank}"), Cause::MpiWait)).collect();
-        let lines = lines(&rows);
+        let lines = lines(&rows, MAX_LINES);
         assert!(lines.len() <= MAX_LINES, "{} lines", lines.len());
         assert_eq!((lines[0].first, lines[0].last), ("app, rank 0", "app, rank 20"));
         let all: u64 = lines.iter().flat_map(|line| &line.columns).map(|sums| sums[Cause::MpiWait]).sum();
