@@ -112,6 +112,7 @@ fn sample() -> Stats {
             openmp: Some(0.0),
             openmp_load_balance: Some(0.0),
             openmp_communication: Some(0.0),
+            unknown: vec![String::new()],
             ..MpiEfficiency::default()
         }),
         rank_waits: Some(RankWaits {

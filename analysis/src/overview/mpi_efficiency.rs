@@ -13,7 +13,7 @@ use crate::model::answers::Efficiency;
 use crate::model::process_stats::ProcessStats;
 
 /// Efficiencies from 0 to 1. The time of a process outside of MPI is measured on the thread that initialized MPI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MpiEfficiency {
     /// Mean time outside of MPI, weighted by the number of threads / T.
     pub parallel: f64,
@@ -27,7 +27,13 @@ pub struct MpiEfficiency {
     pub openmp_load_balance: Option<f64>,
     /// Communication efficiency of all threads / `communication`.
     pub openmp_communication: Option<f64>,
+    /// The factors that are not known, each with the reason.
+    pub unknown: Vec<String>,
 }
+
+/// Why the factors of MPI's communication efficiency are not known.
+const NO_TRANSFER: &str =
+    "MPI serialisation and transfer: they require the duration of the job with instantaneous messages";
 
 /// A process's time outside of MPI, in nanoseconds, and its number of threads.
 type Outside = (u64, u32);
@@ -63,13 +69,24 @@ impl MpiEfficiency {
         // The quotient may exceed 1 if threads are not members of teams, or if processes start late.
         let of_threads =
             |all: Option<f64>, mpi: f64| all.map(|all| all / mpi).filter(|part| (0.0..=1.0).contains(part));
+        let openmp = [
+            ("OpenMP parallel efficiency", of_threads(efficiency.parallel, parallel)),
+            ("OpenMP load balance", of_threads(efficiency.load_balance, load_balance)),
+            ("OpenMP communication efficiency", of_threads(efficiency.communication, communication)),
+        ];
+        let missing = openmp.iter().filter(|(_, factor)| factor.is_none());
+        let missing = missing
+            .map(|(name, _)| format!("{name}: the factor of all threads is not known, or above MPI's"));
+        let unknown = std::iter::once(NO_TRANSFER.to_owned()).chain(missing).collect();
+        let [openmp, openmp_load_balance, openmp_communication] = openmp.map(|(_, factor)| factor);
         (communication <= 1.0).then_some(MpiEfficiency {
             parallel,
             load_balance,
             communication,
-            openmp: of_threads(efficiency.parallel, parallel),
-            openmp_load_balance: of_threads(efficiency.load_balance, load_balance),
-            openmp_communication: of_threads(efficiency.communication, communication),
+            openmp,
+            openmp_load_balance,
+            openmp_communication,
+            unknown,
         })
     }
 }
@@ -91,6 +108,12 @@ mod tests {
         assert!((found.openmp.expect("it") - 0.5).abs() < 1e-9);
         assert!((found.openmp_load_balance.expect("it") - 0.8).abs() < 1e-9);
         assert_eq!(found.openmp_communication, None);
+        // Factors multiply to the whole.
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+        near(found.load_balance * found.communication, found.parallel);
+        near(found.parallel * found.openmp.expect("it"), 0.3);
+        assert_eq!(found.unknown.len(), 2, "{:?}", found.unknown);
+        assert!(found.unknown[1].starts_with("OpenMP communication efficiency:"), "{:?}", found.unknown);
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl WaitState {
 
 impl Charge {
     /// What the rank did, as its own: `work at solve.c:41`, `wait in MPI_Recv at halo.c:20`.
-    pub(crate) fn what(&self) -> Option<String> {
+    pub fn what(&self) -> Option<String> {
         let cause = self.cause?;
         let Some(place) = &self.place else {
             return Some(match cause {

@@ -72,8 +72,9 @@ impl Rank {
     fn new(number: u64, ranks: u64) -> Rank {
         let mut rank =
             Rank { number, now: 0, lines: Vec::new(), doing: Vec::new(), got: Vec::new(), late: Vec::new() };
-        rank.line(0, 1, "thread_info os_tid=40 name=app");
-        rank.line(0, 2, "thread_info os_tid=41 name=app");
+        // The main thread has the process's id.
+        rank.line(0, 1, &format!("thread_info os_tid={} name=app", rank.pid()));
+        rank.line(0, 2, &format!("thread_info os_tid={} name=app", rank.pid() + 1));
         rank.line(0, 1, "thread_begin type=initial");
         rank.line(0, 1, "implicit_task begin parallel=? task=1 team=1 index=1 flags=1");
         rank.line(0, 2, "thread_begin type=worker");
@@ -87,6 +88,10 @@ impl Rank {
         rank.fill(0, 9, &Doing::Call("mpi_other", rank.place(INIT)));
         rank.now = 9;
         rank
+    }
+
+    fn pid(&self) -> u64 {
+        40 + 10 * self.number
     }
 
     fn line(&mut self, time: u64, thread: u64, event: &str) {
@@ -170,6 +175,7 @@ impl Rank {
     }
 
     fn text(mut self) -> (String, Vec<Doing>) {
+        let pid = self.pid();
         let end = self.now + 5;
         self.line(end, 1, "implicit_task end task=1 flags=1");
         self.line(end, 1, "thread_end");
@@ -187,7 +193,7 @@ impl Rank {
         }
         // Lines of one moment stay in their order.
         self.lines.sort_by_key(|(time, _)| *time);
-        let mut text = format!("process rank{0} pid={1} rank={0} start=0\n", self.number, 40 + self.number);
+        let mut text = format!("process rank{0} pid={1} rank={0} start=0\n", self.number, pid);
         let mpi = format!("\"rank\": {}, \"size\": SIZE", self.number);
         // Ranks of one host have one clock.
         let host = r#""machine": {"host": "one", "boot": "b1"}"#;
@@ -407,10 +413,15 @@ fn differences(rows: &[Charge], expected: &Sums) -> Vec<String> {
 }
 
 fn waits_of(text: &str) -> (RankWaits, Stats) {
+    waits_in(text, None)
+}
+
+/// The waits in a window.
+fn waits_in(text: &str, window: Option<(i64, i64)>) -> (RankWaits, Stats) {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
     let inputs: Vec<&Reader> = readers.iter().collect();
-    let options = Options { symbols: symbols::Options::default(), ..Options::default() };
+    let options = Options { symbols: symbols::Options::default(), window, ..Options::default() };
     let stats = Stats::with(&inputs, &options).expect("answers").0;
     (stats.rank_waits.clone().expect("all ranks are there"), stats)
 }
@@ -437,4 +448,94 @@ fn each_nanosecond_of_a_wait_is_charged_to_what_the_awaited_rank_did() {
     }
     assert!(waited > 100_000 && passed_on > 50, "{waited} ns, passed on in {passed_on} jobs");
     assert_eq!(states.len(), 9, "{states:?}");
+}
+
+/// What lies outside of a window is not waited for, and not charged.
+#[test]
+fn waits_in_a_window_add_up() {
+    for seed in 0..20 {
+        let (text, doing) = job(&mut Random(seed));
+        let (waits, stats) = waits_in(&text, Some((200, 900)));
+        let inside = doing.iter().flat_map(|doing| doing.iter().take(900).skip(200));
+        let total = inside.filter(|doing| matches!(doing, Doing::Wait { .. })).count() as u64;
+        let sums =
+            [&waits.charged, &waits.first_causes].map(|rows| rows.iter().map(|row| row.ns).sum::<u64>());
+        assert_eq!(stats.answers.accounting[Cause::MpiWait], total, "seed {seed}");
+        assert_eq!((waits.total_ns, sums), (total, [total; 2]), "seed {seed}");
+        let is_known = waits.charged.iter().all(|row| row.cause.is_some());
+        assert!(total > 0 && is_known, "seed {seed}: {:?}", waits.charged);
+    }
+}
+
+/// The traces of ranks that have done all.
+fn text_of(ranks: Vec<Rank>) -> String {
+    let size = ranks.len().to_string();
+    ranks.into_iter().map(|rank| rank.text().0.replace("SIZE", &size)).collect()
+}
+
+/// What a rule says that a job would save, and how long the job takes.
+fn saving(ranks: Vec<Rank>, rule: &str) -> (Option<u64>, u64) {
+    let stats = waits_of(&text_of(ranks)).1;
+    let finding = stats.answers.findings.iter().find(|finding| finding.id == rule);
+    (finding.map(|finding| finding.gain_ns), stats.answers.duration_ns)
+}
+
+/// The faulty program's finding must promise what the repaired one gains, within a fifth, and that one must have none.
+fn is_as_promised((promised, faulty): (Option<u64>, u64), (left, repaired): (Option<u64>, u64), rule: &str) {
+    let (promised, gained) = (promised.expect(rule), faulty - repaired);
+    assert!(promised.abs_diff(gained) * 5 <= gained, "{rule}: promised {promised}, gained {gained}");
+    assert_eq!(left, None, "{rule}");
+}
+
+#[test]
+fn a_message_that_is_sent_before_the_work_gains_what_the_finding_promises() {
+    for work in [[10_000, 8_000], [8_000, 10_000]] {
+        let job = |sends_first: bool| {
+            let mut random = Random(7);
+            let mut ranks: Vec<Rank> = (0..2).map(|rank| Rank::new(rank, 2)).collect();
+            ranks.iter_mut().for_each(|rank| rank.now += 20);
+            if !sends_first {
+                ranks[1].now += work[1];
+            }
+            message(&mut ranks, (1, 0), &mut random);
+            ranks[0].now += work[0];
+            if sends_first {
+                ranks[1].now += work[1];
+            }
+            let last = ranks[0].now.max(ranks[1].now);
+            for (rank, other) in [(0, 1), (1, 0)] {
+                let other_begins = ranks[other].now;
+                let arguments = "object=0x10 peer=-4 tag=-4 count=1 datatype=0x20";
+                let wait = if rank == 0 { None } else { Some((other_begins, other, "wait_at_barrier")) };
+                ranks[rank].call(BARRIER, (arguments, ""), last + 5, wait);
+            }
+            saving(ranks, "late_sender")
+        };
+        is_as_promised(job(false), job(true), "late_sender");
+    }
+}
+
+#[test]
+fn work_beside_a_call_gains_what_the_finding_promises() {
+    let (call, work) = (6_000, 10_000);
+    let job = |overlaps: bool| {
+        let mut ranks: Vec<Rank> = (0..2).map(|rank| Rank::new(rank, 2)).collect();
+        for (rank, other) in [(0, 1), (1, 0)] {
+            let of = &mut ranks[rank];
+            of.now += 20;
+            let arguments = to(other, 1);
+            if overlaps {
+                // The first thread is in the call, then all share what is left.
+                of.begin(of.now + 2, SEND, &arguments);
+                of.end(of.now + 2 + call, SEND, "");
+                of.region([work + call / 2; 2]);
+            } else {
+                of.call(SEND, (&arguments, ""), of.now + call, None);
+                of.now += 1;
+                of.region([work; 2]);
+            }
+        }
+        saving(ranks, "idle_during_mpi")
+    };
+    is_as_promised(job(false), job(true), "idle_during_mpi");
 }

@@ -61,6 +61,7 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     );
     sections::headline(&mut out, report);
     out += "</header><nav aria-label=sections id=nav></nav><main id=main>";
+    sections::ranks(&mut out, report, limits);
     sections::findings(&mut out, report, limits);
     sections::tree(&mut out, report);
     sections::timeline(&mut out, report);
@@ -114,8 +115,8 @@ mod tests {
         RegionShape, StepTime,
     };
     use omptrace_analysis::{
-        FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats, StepBin, Steps,
-        ThreadStats,
+        Charge, FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, RankWait, RankWaits,
+        SampledTime, Stats, StepBin, Steps, ThreadStats,
     };
 
     use super::*;
@@ -175,6 +176,29 @@ mod tests {
             bins: vec![StepBin { median_ns: u64::MAX / 2, longest_ns: u64::MAX }; 250],
             longest_ns: u64::MAX,
             ..Steps::default()
+        });
+        let charge = |index: u32| Charge {
+            rank: index,
+            cause: Some(Cause::Imbalance),
+            place: Some(place(index)),
+            state: "wait_at_barrier",
+            waits_at: place(index),
+            ns: 1_000,
+            ranks: 1_000,
+        };
+        let wait = |rank: u32| RankWait {
+            rank,
+            state: "wait_at_barrier",
+            place: place(rank),
+            waits_for: 999 - rank,
+            ns: 1_000,
+            count: 7,
+        };
+        stats.rank_waits = Some(RankWaits {
+            total_ns: 1_000_000,
+            waits: (0..1_000).map(wait).collect(),
+            first_causes: (0..1_000).map(charge).collect(),
+            ..RankWaits::default()
         });
         stats.sampling = Some(SampledTime::default());
         stats.functions =

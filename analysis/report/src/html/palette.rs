@@ -18,7 +18,7 @@ pub struct Group {
 }
 
 /// The groups in the order in which they are stacked: useful work first.
-pub const GROUPS: [Group; 11] = [
+pub const GROUPS: [Group; 12] = [
     Group {
         key: "useful",
         label: "useful work",
@@ -62,11 +62,18 @@ pub const GROUPS: [Group; 11] = [
         causes: &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
     },
     Group {
-        key: "mpi",
-        label: "MPI",
-        meaning: "The thread is in an MPI call: it waits for other processes, or transfers data.",
+        key: "mpi-wait",
+        label: "waits for other ranks",
+        meaning: "The thread is in an MPI call, and another rank has not started what the call needs.",
         colour: "#882255",
-        causes: &[Cause::Mpi, Cause::MpiWait, Cause::MpiTransfer, Cause::MpiOther],
+        causes: &[Cause::MpiWait],
+    },
+    Group {
+        key: "mpi",
+        label: "MPI calls",
+        meaning: "The thread is in an MPI call and transfers data, or it is not known whether it waits for other ranks.",
+        colour: "#d9a5b8",
+        causes: &[Cause::Mpi, Cause::MpiTransfer, Cause::MpiOther],
     },
     Group {
         key: "preempted",
