@@ -414,8 +414,8 @@ mod tests {
             shown(&[run(8, 1), run(1, 1), run(2, 1), run(2, 1)]),
             "\
 from 1 to 8 threads, global efficiency goes from 98.9 % to 40.2 %
-parallel efficiency goes from 98.9 % to 40.2 %: serial grows by 31.2 points,
-imbalance grows by 27.5 points at a.c:35
+parallel efficiency goes from 98.9 % to 40.2 %: serial code grows by 31.2 points,
+load imbalance grows by 27.5 points at a.c:35
 
 threads                           1       2       8
 time                         9.10 s  5.20 s  2.80 s
@@ -429,9 +429,9 @@ global efficiency %            98.9    86.5    40.2
   computation scalability %   100.0   100.0   100.0
 
 share of the threads' time, %     1     2     8
-useful                         98.9  86.5  40.2
-serial                          0.0   9.6  31.2
-imbalance                       1.1   3.8  28.6
+useful work                    98.9  86.5  40.2
+serial code                     0.0   9.6  31.2
+load imbalance                  1.1   3.8  28.6
 "
         );
     }

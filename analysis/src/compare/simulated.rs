@@ -200,10 +200,10 @@ after: 5 runs on 4 threads, 6.29 s on average
 mean of the runs            before   after       change     95 % interval
 duration                    6.00 s  6.29 s       +4.9 %      +4.4 to +5.4
 parallel efficiency         80.0 %  76.2 %  -3.8 points      -3.9 to -3.7
-imbalance                   899 ms  1.20 s      +33.4 %    +33.0 to +33.8
+load imbalance              899 ms  1.20 s      +33.4 %    +33.0 to +33.8
 parallel @a.c:60 -> a.c:72
   duration                  999 ms  1.29 s      +29.5 %    +28.3 to +30.7
-  imbalance                 149 ms  449 ms     +200.3 %  +197.8 to +202.7
+  load imbalance            149 ms  449 ms     +200.3 %  +197.8 to +202.7
 
 failed: duration>3%: +4.9 %
 "
@@ -214,6 +214,6 @@ failed: duration>3%: +4.9 %
     );
     let single = text(&before[..1], &after[..1], &Options::default());
     assert!(single.contains("a single run does not show how much runs of the same program vary"), "{single}");
-    assert!(single.contains("\n  imbalance "), "{single}");
+    assert!(single.contains("\n  load imbalance "), "{single}");
     assert!(single.lines().all(|line| line.len() <= 80), "{single}");
 }

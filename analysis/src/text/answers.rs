@@ -34,10 +34,10 @@ impl Cause {
             Cause::Useful => "in useful work",
             Cause::Serial => "to serial code",
             Cause::IdleInMpi => "to idle threads during MPI calls",
-            Cause::NarrowTeam => "to narrow teams",
+            Cause::NarrowTeam => "to small teams",
             Cause::Fork => "to thread start-up",
             Cause::Join => "at the end of regions",
-            Cause::Imbalance => "by imbalance",
+            Cause::Imbalance => "by load imbalance",
             Cause::Barrier => "in barriers",
             Cause::TaskWait => "to waits for tasks",
             Cause::TaskStarvation => "by lack of tasks",
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(
             answers().headline().as_deref(),
             Some(
-                "4 threads, 10.0 s: 61 % useful; 24 % lost by imbalance at stencil.c:35, 9 % to serial code, 6 % to locks \
+                "4 threads, 10.0 s: 61 % useful; 24 % lost by load imbalance at stencil.c:35, 9 % to serial code, 6 % to locks \
                  mostly at stencil.c:61"
             )
         );
@@ -552,7 +552,7 @@ mod tests {
         assert_eq!(
             answers.headline().as_deref(),
             Some(
-                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to idle threads during MPI calls, 5 % to narrow teams, 25 % otherwise"
+                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to idle threads during MPI calls, 5 % to small teams, 25 % otherwise"
             )
         );
     }
@@ -562,16 +562,16 @@ mod tests {
         assert_eq!(
             shown(&answers()),
             "\
-4 threads, 10.0 s: 61 % useful; 24 % lost by imbalance at stencil.c:35, 9 % to
-serial code, 6 % to locks mostly at stencil.c:61
+4 threads, 10.0 s: 61 % useful; 24 % lost by load imbalance at stencil.c:35, 9 %
+to serial code, 6 % to locks mostly at stencil.c:61
 
 where the threads' time went     time  share %
-useful                         24.4 s     61.0  ############
-imbalance                      9.60 s     24.0  #####
+useful work                    24.4 s     61.0  ############
+load imbalance                 9.60 s     24.0  #####
   for @stencil.c:35            9.00 s     22.5  #####
   single @stencil.c:50         601 ms      1.5
-serial                         3.60 s      9.0  ##
-lock                           2.39 s      6.0  #
+serial code                    3.60 s      9.0  ##
+locks                          2.39 s      6.0  #
   lock @stencil.c:61           1.30 s      3.3  #
   lock @stencil.c:62           500 ms      1.3
   lock @stencil.c:63           300 ms      0.7
@@ -625,7 +625,7 @@ lock                           2.39 s      6.0  #
             middle,
             "iciency 61.0 % = load balance 80.0 % x communication 76.3 %
 communication 76.3 % = serialisation 95.3 % x transfer 80.0 %
-not seen: lock: the runtime does not report waits for locks; they count as
+not visible: locks: the runtime does not report waits for locks; they count as
 useful
 critical path: 800 us of 1.00 ms are useful work; 75.0 % at stencil.c:35
 

@@ -636,7 +636,7 @@ fn find_ending(
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OpenError::Io(error) => write!(f, "the trace cannot be read: {error}"),
+            OpenError::Io(error) => error.fmt(f),
             OpenError::Header(error) => error.fmt(f),
         }
     }
