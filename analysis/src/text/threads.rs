@@ -19,7 +19,7 @@ pub(super) const THREAD: [Column; 10] = [
     column("start-up", 1).if_empty(Empty::IfThereIsRoom),
     column("serial", 0),
     column("idle", 0),
-    column("not recorded", 0).if_empty(Empty::Never),
+    column("unknown", 0).if_empty(Empty::Never),
     column("tasks", 2),
 ];
 
