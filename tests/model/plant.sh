@@ -21,7 +21,7 @@ faults=(
     "no more than two threads are busy|states/concurrency.rs|s/self.most = self.most.max(busy);/self.most = self.most.max(busy.min(2));/"
     "waits are no part of the span|scaling/phase.rs|s/self.start(waiter, now);/self.start(waiter, 0);/"
     "a schedule ends with any of its strands|scaling/list_scheduler.rs|s/Some(end) => last = last.max(end)/Some(end) => last = end/"
-    "each task is blamed for all waits|states/mod.rs|s/f64::from(self.waiting) \/ f64::from(running)/f64::from(self.waiting)/"
+    "each task is blamed for all waits|states/shared_state.rs|s/f64::from(self.waiting) \/ f64::from(running)/f64::from(self.waiting)/"
     "idle threads do not see MPI calls|states/concurrency.rs|s/(None, Some(call)) => self.calls.entry(\*call).or_default()/(None, Some(_)) => \&mut self.current/"
     "regions are visited twice|answers/of_process.rs|s/visits: region.visits,/visits: region.visits * 2,/"
 )

@@ -414,8 +414,8 @@ mod tests {
             shown(&[run(8, 1), run(1, 1), run(2, 1), run(2, 1)]),
             "\
 from 1 to 8 threads, global efficiency goes from 98.9 % to 40.2 %
-parallel efficiency goes from 98.9 % to 40.2 %: serial code grows by 31.2 points,
-load imbalance grows by 27.5 points at a.c:35
+parallel efficiency goes from 98.9 % to 40.2 %: serial code grows by 31.2
+points, load imbalance grows by 27.5 points at a.c:35
 
 threads                           1       2       8
 time                         9.10 s  5.20 s  2.80 s
