@@ -220,6 +220,25 @@ fn libraries_are_unloaded_as_without_the_adapter() {
     assert_eq!(counts(&events)["parallel_begin"], 40);
 }
 
+/// The loader would run the constructor of libgomp again, which aborts the process: as PyTorch did on exit.
+#[test]
+fn a_library_that_is_closed_after_the_destructor_of_libgomp_does_no_harm() {
+    let host = compiled("closes_at_end.c", &["-fno-openmp", "-ldl"]);
+    let openmp = compiled("openmp_library.c", &["-shared", "-fPIC"]);
+    let closing = compiled("closes_at_end.c", &["-fno-openmp", "-shared", "-fPIC", "-DLIBRARY"]);
+    let host = || {
+        let mut command = command(&host);
+        command.args([&openmp, &closing]);
+        command
+    };
+    let bare = output(&mut host());
+    assert_eq!(bare.stdout, b"checksum 2\nclosed 0\n", "{bare:?}");
+    let without_a_tool = output(adapted(&mut host()));
+    assert_eq!(without_a_tool, bare);
+    let (_, traces) = observed_alike(host, &bare);
+    assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 1);
+}
+
 /// Tasks that one thread creates and others run use the same memory again, also where they may be discarded.
 #[test]
 fn memory_does_not_grow_with_the_number_of_tasks() {
