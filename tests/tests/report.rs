@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use omptrace_analysis::answers::Cause;
 use omptrace_tests::env::{Compiler, compile, root, runtime, tools};
 use omptrace_tests::trace::{Traces, omptrace};
 use omptrace_tests::viewers::read_page;
@@ -68,7 +69,8 @@ fn the_page_has_the_numbers_of_stats_and_can_be_used() {
     let width = |row: &Value| row["width"].as_f64().expect("a width");
     let mut sum = 0.0;
     for row in tree.iter().filter(|row| row["level"] == 1) {
-        let name = row["name"].as_str().expect("a name").replace(' ', "_");
+        let cause = Cause::ALL.iter().find(|cause| row["name"] == cause.title());
+        let name = cause.unwrap_or_else(|| panic!("{row}")).name();
         assert_eq!(row["ns"], stats["accounting"][format!("{name}_ns")], "{name}");
         // What is too short to be seen has a pixel.
         sum += if width(row) > 1.5 { width(row) } else { 0.0 };
