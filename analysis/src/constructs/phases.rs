@@ -366,7 +366,8 @@ impl PhaseCollector {
                     && inside.is_some()
                 {
                     self.phases.0.entry(name.clone()).or_default().count += u64::from(is_first);
-                    Self::add(&mut self.phases, &mut self.instances, name, (phase.begin, at.time));
+                    let span = (phase.begin, at.time);
+                    Self::add(&mut self.phases, &mut self.instances, name, span, is_first);
                 }
             }
             None => {}
@@ -391,7 +392,7 @@ impl PhaseCollector {
             sums.add(ns);
         }
         self.phases.0.entry(name).or_default().count += 1;
-        Self::add(&mut self.phases, &mut self.instances, interval.name, (begin, end));
+        Self::add(&mut self.phases, &mut self.instances, interval.name, (begin, end), true);
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
@@ -417,15 +418,16 @@ impl PhaseCollector {
         }
     }
 
-    /// Adds an instance. If it starts where the previous one ended, it extends that instance.
-    fn add(phases: &mut Phases, instances: &mut usize, name: &str, (begin, end): (Ns, Ns)) {
+    /// Adds a part of a phase. A part that continues an instance extends it; `is_first`: the part starts an instance, even if
+    /// it starts at the time at which the previous one ended.
+    fn add(phases: &mut Phases, instances: &mut usize, name: &str, (begin, end): (Ns, Ns), is_first: bool) {
         *instances += 1;
         if *instances > MAX_INSTANCES {
             return;
         }
         let known = phases.0.entry(name.to_owned()).or_default();
         match known.intervals.last_mut() {
-            Some(last) if last.1 == begin => last.1 = end,
+            Some(last) if last.1 == begin && !is_first => last.1 = end,
             _ => known.intervals.push((begin, end)),
         }
     }
@@ -439,7 +441,7 @@ impl PhaseCollector {
                 since.get_or_insert(time);
             } else if let Some(begin) = since.take() {
                 self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
-                Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, time));
+                Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, time), true);
             }
         }
     }
