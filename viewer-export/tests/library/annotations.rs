@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use omptrace_analysis::Stats;
 use omptrace_timeline::model::*;
 use omptrace_timeline::replay;
 use omptrace_trace_format::Reader;
@@ -154,4 +155,27 @@ fn phases_are_the_outermost_frames_on_all_threads_of_a_team() {
         weights.sum()
     };
     assert_eq!(weight(&with), weight(&without));
+}
+
+/// On a coarse clock, a step may start at the time at which the one before ends.
+#[test]
+fn steps_without_a_gap_are_counted_one_by_one() {
+    let mut text = "
+metadata {\"annotations\": true}
+0  1 thread_info os_tid=10
+0  1 object_defined domain=2 kind=9 handle=2 name=step
+"
+    .to_owned();
+    for step in 0..10 {
+        let (begin, end) = (10 + 10 * step, 20 + 10 * step);
+        text += &format!("{begin} 1 annotation_begin kind=1 source=1 domain=0 name=2\n");
+        text += &format!("{end} 1 annotation_end kind=1 source=1 domain=0\n");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&text, folder.path());
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    let (stats, _) = Stats::of(&inputs, &omptrace_symbols::Options::default());
+    let steps = stats.steps.expect("time steps");
+    let of_range = stats.ranges.iter().find(|range| range.name == "step").expect("a range");
+    assert_eq!((steps.count, of_range.count), (10, 10));
 }
