@@ -57,8 +57,8 @@ fn decoding(made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made_for)]
-#[bench::perfetto(args = ("perfetto"), config = at_most(1270))]
-#[bench::chrome(args = ("chrome"), config = at_most(1445))]
+#[bench::perfetto(args = ("perfetto"), config = at_most(1272))]
+#[bench::chrome(args = ("chrome"), config = at_most(1447))]
 #[bench::otf2(args = ("otf2"), config = at_most(1563))]
 #[bench::text(args = ("text"), config = at_most(1870))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
