@@ -2,32 +2,15 @@
 //! same address.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::{functions, real_dlclose, serving};
 
-/// The process is ending: destructors of libraries run.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
-
-/// Runs before the destructors of all libgomps, because the adapter is preloaded: glibc calls the destructors of
-/// libraries in the order in which it loaded them, dependents first.
-#[unsafe(link_section = ".fini_array")]
-#[used]
-static DESTRUCTOR: extern "C" fn() = {
-    extern "C" fn destructor() {
-        // Relaxed: this thread runs the destructors that call `dlclose` afterwards.
-        IS_ENDING.store(true, Ordering::Relaxed);
-    }
-    destructor
-};
-
 /// Replaces the loader's `dlclose` for the program.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
-    // After a library's destructor, `dlopen` would run its constructor again, which ends the process in libgomp's. No
-    // library is unloaded any more: a process that ends keeps them.
-    if !IS_ENDING.load(Ordering::Relaxed) {
+    // A process that is ending unloads no library.
+    if !real_dlclose::process_is_ending() {
         serving::keep_all();
     }
     // SAFETY: the program's own call.
