@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::intervals::merged;
 use crate::model::place::Position;
 use crate::model::sum::add;
 use crate::summary::static_str::{self, Word};
@@ -370,18 +371,6 @@ impl Spans {
     fn merged(self) -> Option<Vec<(Ns, Ns)>> {
         (!self.are_too_many).then(|| merged(self.spans))
     }
-}
-
-fn merged(mut spans: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns)> {
-    spans.sort_unstable();
-    spans.dedup_by(|next, span| {
-        let meets = next.0 <= span.1;
-        if meets {
-            span.1 = span.1.max(next.1);
-        }
-        meets
-    });
-    spans
 }
 
 fn total_ns(spans: &[(Ns, Ns)]) -> u64 {

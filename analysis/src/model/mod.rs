@@ -11,6 +11,7 @@
 //! worst_instances the instances with the largest losses
 //! sum, sum_macro  saturating sums; structures of sums, declared row by row
 //! histogram       distribution of durations
+//! intervals       sets of times, as lists of intervals
 //! ```
 
 pub(crate) mod accounting;
@@ -24,6 +25,7 @@ pub(crate) mod documented_fields;
 pub(crate) mod effort;
 pub(crate) mod function_number;
 pub(crate) mod histogram;
+pub(crate) mod intervals;
 pub(crate) mod mpi;
 pub(crate) mod place;
 pub(crate) mod place_id;

@@ -13,9 +13,9 @@ use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::sum::Sum as _;
 use crate::rank_waits::spans::ProcessSpans;
 
-/// Rows that are listed.
+/// Maximum number of rows per list.
 const MAX_ROWS: usize = 1000;
-/// Ranks that pass a wait on, at most. Threads of several ranks may wait for each other in a circle.
+/// Maximum number of ranks through which a wait is passed on: threads of several ranks may wait for each other in a circle.
 const MAX_PASSED: usize = 128;
 
 /// A wait, as it was accounted for.
@@ -28,14 +28,14 @@ struct Wait {
     kind: WaitKind,
     /// The awaited thread.
     of: Strand,
-    /// Whether a call begins with it: other parts of a wait that was interrupted are of the same call.
+    /// The first wait of its call. Interruptions divide the wait of a call into parts.
     is_first: bool,
 }
 
 /// A thread of a rank.
 type Strand = (u32, u32);
 
-/// What a thread did, by the place's number in the job; `None` where that was not seen.
+/// What a thread did: the cause, and the number of the place in the job. `None` if this was not recorded.
 type Done = Option<(Cause, Option<u32>)>;
 
 /// The time of a thread with one cause.
@@ -45,14 +45,14 @@ type Span = (Ns, Ns, Cause, Option<u32>);
 #[derive(Debug, Default)]
 struct Job {
     places: Vec<Place>,
-    /// By rank and thread, in the order of time.
+    /// By rank and thread, in chronological order.
     waits: BTreeMap<Strand, Vec<Wait>>,
     spans: FastMap<Strand, Vec<Span>>,
 }
 
 impl RankWaits {
-    /// The waits of a job, whose processes have these spans, in the timeline's order. `at`: where a time lies on the timeline that is
-    /// analysed.
+    /// The waits of a job. `processes` has the spans of its processes in the timeline's order; `at` maps times to the timeline
+    /// that is analysed.
     pub(crate) fn of(ranks: &Ranks, processes: Vec<ProcessSpans>, at: impl Fn(Ns) -> Ns) -> RankWaits {
         Job::of(ranks, processes, at).charged()
     }
@@ -81,15 +81,14 @@ impl Job {
                     .map(|it| (it.begin, it.end, it.cause, it.place.map(|place| places[place as usize])));
                 job.spans.insert((rank, thread), spans.collect());
             }
-            // Each wait lies in that of a call; one that was interrupted has parts.
+            // Each wait is a part of the wait of a call, or all of it if nothing interrupted the call.
             let joints = of_rank.joints().all();
             let mut last = None;
             for wait in process.waits {
                 let (mut begin, place) = (wait.begin, places[wait.place as usize]);
+                let of_thread = |thread: u32| joints.partition_point(|it| it.thread < thread);
+                let own = &joints[of_thread(wait.thread)..of_thread(wait.thread + 1)];
                 while begin < wait.end {
-                    let of_thread = |thread: u32| joints.partition_point(|it| it.thread < thread);
-                    let (first, end) = (of_thread(wait.thread), of_thread(wait.thread + 1));
-                    let own = &joints[first..end];
                     let next = own.partition_point(|joint| at(joint.begin) <= begin);
                     let Some(joint) = own.get(next.saturating_sub(1)) else { break };
                     let end = own.get(next).map_or(wait.end, |next| at(next.begin).min(wait.end));
@@ -158,7 +157,7 @@ impl Job {
         all
     }
 
-    /// Gives what a thread did in a time, in parts. Its own waits are passed on to at most this many others.
+    /// Charges a time to what a thread did in it. The thread's own waits are passed on to at most `passed` other ranks.
     fn follow(
         &self,
         of: Strand,
@@ -189,7 +188,7 @@ impl Job {
         }
     }
 
-    /// Passes the time on in which a thread waits itself.
+    /// Passes on a time in which a thread waits itself.
     fn pass_on(
         &self,
         of: Strand,
@@ -217,7 +216,7 @@ impl Job {
     }
 }
 
-/// What is charged: the rank, what it did, and the wait state and call of the others.
+/// What a row of charges is about: the rank, what it did, and the wait state and call of the waiting ranks.
 type Key = (u32, Done, (WaitKind, u32));
 
 /// Sums of what is charged.

@@ -1,4 +1,4 @@
-//! The spans of a rank that waits are charged by: its own waits, and what its threads do while other ranks wait for them.
+//! The spans of a rank from which waits are charged: its own waits, and what its threads do while other ranks wait for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,19 +9,20 @@ use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 
 use crate::model::cause::Cause;
+use crate::model::intervals::merged;
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
 use crate::states::observer::{Due, Span, Spans, StateObserver};
 
-/// When other ranks wait for a process, by the place of the awaited stream in its trace.
+/// The times in which other ranks wait for a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AwaitedTimes {
-    /// Merged intervals, in the order of time.
+    /// Merged intervals in chronological order, by the index of the awaited stream in the process's trace.
     by_thread: BTreeMap<u32, Vec<(Ns, Ns)>>,
 }
 
 impl AwaitedTimes {
-    /// Those of each process of a job, in the timeline's order. `at`: where a time lies on the timeline that is analysed.
+    /// The times of each process of a job, in the timeline's order. `at` maps times to the timeline that is analysed.
     pub(crate) fn of_job(ranks: &Ranks, processes: usize, at: impl Fn(Ns) -> Ns) -> Vec<Arc<AwaitedTimes>> {
         let of_job: Vec<_> = (0..processes).map(|number| ranks.process(number)).collect();
         let known = of_job.iter().enumerate();
@@ -34,27 +35,17 @@ impl AwaitedTimes {
                 all[*number].by_thread.entry(joint.of_thread).or_default().push(interval);
             }
         }
-        all.iter_mut().flat_map(|of_rank| of_rank.by_thread.values_mut()).for_each(merge);
+        for intervals in all.iter_mut().flat_map(|of_rank| of_rank.by_thread.values_mut()) {
+            *intervals = merged(std::mem::take(intervals));
+        }
         all.into_iter().map(Arc::new).collect()
     }
-}
-
-/// Sorts intervals and merges those that touch.
-fn merge(intervals: &mut Vec<(Ns, Ns)>) {
-    intervals.sort_unstable();
-    intervals.dedup_by(|next, merged| {
-        let touches = next.0 <= merged.1;
-        if touches {
-            merged.1 = merged.1.max(next.1);
-        }
-        touches
-    });
 }
 
 /// A wait in a call of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waited {
-    /// The place of the stream in the trace.
+    /// The index of the thread's stream in the trace.
     pub(crate) thread: u32,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
@@ -62,7 +53,7 @@ pub(crate) struct Waited {
     pub(crate) place: u32,
 }
 
-/// What a thread does.
+/// A thread's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) begin: Ns,
@@ -75,36 +66,36 @@ pub(crate) struct Activity {
 /// The spans of one process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessSpans {
-    /// By thread and begin.
+    /// Sorted by thread and begin.
     pub(crate) waits: Vec<Waited>,
-    /// By the place of the stream; in the order of time.
+    /// By the index of the stream; in chronological order.
     pub(crate) activity: BTreeMap<u32, Vec<Activity>>,
     pub(crate) places: Vec<Place>,
 }
 
 /// A place of the process: the region, or the serial code before it.
-type Spot = (PlaceId, bool);
+type Site = (PlaceId, bool);
 
-/// What a thread does, before places have names.
+/// A thread's state, before places have names.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct UnnamedActivity {
     begin: Ns,
     end: Ns,
     cause: Cause,
-    spot: Option<Spot>,
+    site: Option<Site>,
 }
 
-/// A thread, and what was kept of it.
+/// A thread, and its states while others wait for it.
 #[derive(Debug, Default)]
 struct Thread {
-    /// The place of its stream in the trace.
+    /// The index of its stream in the trace.
     thread: u32,
-    kept: Vec<Kept>,
-    /// The first in `kept` of the serial code that goes on.
+    kept: Vec<UnnamedActivity>,
+    /// The index in `kept` of the first state in the serial code that has not ended yet.
     serial: Option<usize>,
 }
 
-/// Keeps the spans of a process that waits are charged by.
+/// Collects the spans of a process from which waits are charged.
 #[derive(Debug)]
 pub(crate) struct RankSpans {
     awaited: Arc<AwaitedTimes>,
@@ -117,7 +108,7 @@ pub(crate) struct RankSpans {
 }
 
 impl RankSpans {
-    /// The spans of the process that `reader` reads, which others wait for at these times.
+    /// A collector for the process in `reader`, for which others wait in the times `awaited`.
     pub(crate) fn of(awaited: Arc<AwaitedTimes>, reader: &Reader) -> RankSpans {
         let streams = reader.streams().iter().map(|stream| stream.number).collect();
         RankSpans {
@@ -141,13 +132,13 @@ impl RankSpans {
         if let (Cause::MpiWait, Some(place)) = (cause, place) {
             self.waits.push((of.thread, span.begin, span.end, place));
         }
-        // Who comes in between does not end the serial code.
+        // These interrupt serial code, but do not end it.
         let interrupts = matches!(cause, Cause::Preempted | Cause::Tracer | Cause::Unobserved);
         if let Some(place) = place.filter(|_| !interrupts)
             && let Some(first) = of.serial.take()
         {
-            let serial = of.kept[first..].iter_mut().filter(|kept| kept.spot.is_none());
-            serial.for_each(|kept| kept.spot = Some((place, true)));
+            let serial = of.kept[first..].iter_mut().filter(|kept| kept.site.is_none());
+            serial.for_each(|kept| kept.site = Some((place, true)));
         }
         let Some(awaited) = self.awaited.by_thread.get(&of.thread) else { return };
         let first = awaited.partition_point(|(_, end)| *end <= span.begin);
@@ -156,20 +147,20 @@ impl RankSpans {
             if place.is_none() {
                 of.serial.get_or_insert(of.kept.len());
             }
-            of.kept.push(Kept { begin, end, cause, spot: place.map(|place| (place, false)) });
+            of.kept.push(UnnamedActivity { begin, end, cause, site: place.map(|place| (place, false)) });
         }
     }
 
-    /// The process has ended; `place` gives the place of a region.
+    /// The spans, when the process has ended. `place` returns the place of a region.
     pub(crate) fn finish(mut self, place: impl Fn(PlaceId) -> Place) -> ProcessSpans {
         std::mem::take(&mut self.spans).finish().into_iter().for_each(|span| self.take(span));
         let mut all = ProcessSpans::default();
-        let mut numbers: FastMap<Spot, u32> = FastMap::default();
+        let mut numbers: FastMap<Site, u32> = FastMap::default();
         let places = &mut all.places;
-        let mut number = |spot: Spot| {
-            *numbers.entry(spot).or_insert_with(|| {
-                let at = without_wait(place(spot.0));
-                places.push(if spot.1 { Place::serial(None, Some(&at)) } else { at });
+        let mut number = |site: Site| {
+            *numbers.entry(site).or_insert_with(|| {
+                let at = without_wait(place(site.0));
+                places.push(if site.1 { Place::serial(None, Some(&at)) } else { at });
                 places.len() as u32 - 1
             })
         };
@@ -182,20 +173,20 @@ impl RankSpans {
                 begin: kept.begin,
                 end: kept.end,
                 cause: kept.cause,
-                place: kept.spot.map(&mut number),
+                place: kept.site.map(&mut number),
             }));
         }
-        // Time in a barrier comes once its cause is known.
+        // Barrier times are added later than they occur, when their cause is known.
         all.activity.values_mut().for_each(|of| of.sort_unstable_by_key(|it| (it.begin, it.end)));
         all.waits.sort_unstable_by_key(|wait| (wait.thread, wait.begin));
         all
     }
 }
 
-/// The call, of the region that is the wait in it.
+/// The place of the call, from the place of the wait in it.
 fn without_wait(mut place: Place) -> Place {
     if place.is_call() {
-        // Without names, the address is behind it.
+        // If the function has no name, the address follows.
         place.construct = place.construct.replacen(" wait", "", 1);
     }
     place
@@ -215,34 +206,22 @@ impl StateObserver for RankSpans {
 
     fn add(
         &mut self,
-        lane: usize,
+        index: usize,
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
         _: Option<Due>,
     ) {
-        self.spans.add(lane, spans, cause, place, None);
+        self.spans.add(index, spans, cause, place, None);
         self.take_ready();
     }
 
-    fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
-        self.spans.add_pending(lane, depth, span, place);
+    fn add_pending(&mut self, index: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
+        self.spans.add_pending(index, depth, span, place);
     }
 
-    fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId) {
-        self.spans.end_pending(lane, depth, cause, place);
+    fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId) {
+        self.spans.end_pending(index, depth, cause, place);
         self.take_ready();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_that_touch_are_one() {
-        let mut intervals = vec![(5, 9), (0, 2), (9, 12), (1, 3), (20, 21)];
-        merge(&mut intervals);
-        assert_eq!(intervals, [(0, 3), (5, 12), (20, 21)]);
     }
 }

@@ -1,4 +1,4 @@
-//! All that observes a process's states in the first pass.
+//! The observers of a process's states in the first pass, as one.
 
 use omptrace_timeline::model::Ns;
 
@@ -11,14 +11,14 @@ use crate::states::observer::{Due, StateObserver};
 /// The observers of a process.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    /// The picture over time.
+    /// For the overview.
     pub(crate) gathering: Option<Gathering>,
-    /// The spans that waits of ranks are charged by.
+    /// For the waits of MPI ranks.
     pub(crate) ranks: Option<RankSpans>,
 }
 
 impl Observed {
-    /// `None` where nobody observes.
+    /// `None` without observers.
     pub(crate) fn of(gathering: Option<Gathering>, ranks: Option<RankSpans>) -> Option<Observed> {
         (gathering.is_some() || ranks.is_some()).then_some(Observed { gathering, ranks })
     }
@@ -47,7 +47,7 @@ impl StateObserver for Observed {
         place: Option<PlaceId>,
         due: Option<Due>,
     ) {
-        // Recording rarely pauses: there is one span.
+        // There is one span, unless recording was paused.
         for span in spans {
             self.all().for_each(|it| it.add(thread, &mut std::iter::once(span), cause, place, due));
         }
