@@ -12,32 +12,29 @@ use crate::constructs::ranges::Instance;
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 use crate::model::place_id::PlaceId;
-use crate::states::observer::{Due, StateObserver};
+use crate::states::observer::{Due, PendingBarriers, StateObserver};
 
-/// Barrier times of a thread that wait for their cause. Beyond, the oldest are [`Cause::Barrier`].
-const MAX_PENDING: usize = 1 << 12;
-
-/// The time of steps that follow each other.
+/// The time of consecutive steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTime {
-    /// The time of all threads by cause. In what is missing from `duration_ns` of each thread it had nothing to do.
+    /// The time of all threads by cause. A thread had nothing to do in the part of `duration_ns` that is missing here.
     pub accounting: Accounting,
     /// The sum of the steps' durations.
     pub duration_ns: u64,
 }
 
-/// When the steps were.
+/// The times of the steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepTimes {
-    /// In the order of their begins.
+    /// Sorted by begin.
     instances: Arc<[Instance]>,
-    /// The latest end of each instance and those before it.
+    /// For each instance, the latest end of it and of all earlier ones.
     latest: Arc<[Ns]>,
     per_bin: usize,
 }
 
 impl StepTimes {
-    /// Instances in the order of their begins, of which so many are in a bin.
+    /// `instances` are sorted by begin; `per_bin` of them share a bin.
     pub(crate) fn new(instances: &[Instance], per_bin: u64) -> StepTimes {
         let mut latest = Ns::MIN;
         let latest = instances.iter().map(|(_, end)| {
@@ -51,7 +48,7 @@ impl StepTimes {
         }
     }
 
-    /// The bins, with what is known of them: `sums`, of all processes together.
+    /// The times of the bins. `sums` has the accounting of each bin, for all processes together.
     pub(crate) fn times(&self, sums: &[Accounting]) -> Vec<StepTime> {
         let bins = self.instances.chunks(self.per_bin).zip(sums);
         let times = bins.map(|(instances, accounting)| StepTime {
@@ -71,8 +68,8 @@ impl StepTimes {
 pub(crate) struct ByStep {
     times: StepTimes,
     bins: Vec<Accounting>,
-    /// By thread, with the depth of the team.
-    pending: Vec<Vec<(usize, (Ns, Ns))>>,
+    /// By thread.
+    pending: Vec<PendingBarriers>,
 }
 
 impl ByStep {
@@ -103,7 +100,7 @@ impl ByStep {
 
 impl StateObserver for ByStep {
     fn add_thread(&mut self, _: usize) {
-        self.pending.push(Vec::new());
+        self.pending.push(PendingBarriers::default());
     }
 
     fn add(
@@ -118,18 +115,14 @@ impl StateObserver for ByStep {
     }
 
     fn add_pending(&mut self, index: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
-        let Some(pending) = self.pending.get_mut(index) else { return };
-        pending.push((depth, span));
-        if pending.len() >= MAX_PENDING {
+        if self.pending.get_mut(index).is_some_and(|pending| pending.add(depth, span)) {
             self.end_pending(index, depth, Cause::Barrier, place);
         }
     }
 
     fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, _: PlaceId) {
         let Some(pending) = self.pending.get_mut(index) else { return };
-        // Those of teams around wait on.
-        let first = pending.partition_point(|(of, _)| *of < depth);
-        for (_, span) in pending.split_off(first) {
+        for span in pending.end(depth) {
             self.push(span, cause);
         }
     }

@@ -70,7 +70,25 @@ pub(crate) struct Span {
 struct Thread {
     location: usize,
     newest: Option<(Ns, Ns, Why)>,
-    pending: Vec<(usize, Ns, Ns)>,
+    pending: PendingBarriers,
+}
+
+/// Barrier times of a thread whose cause is not known yet, each with the depth of the team.
+#[derive(Debug, Default)]
+pub(crate) struct PendingBarriers(Vec<(usize, (Ns, Ns))>);
+
+impl PendingBarriers {
+    /// Adds a time. Returns true if there is no room for more, so that the pending times have to end.
+    pub(crate) fn add(&mut self, depth: usize, span: (Ns, Ns)) -> bool {
+        self.0.push((depth, span));
+        self.0.len() >= MAX_PENDING
+    }
+
+    /// Takes the times at this depth and below. Waiting times in enclosing teams remain pending.
+    pub(crate) fn end(&mut self, depth: usize) -> impl Iterator<Item = (Ns, Ns)> + use<> {
+        let first = self.0.partition_point(|(of, _)| *of < depth);
+        self.0.split_off(first).into_iter().map(|(_, span)| span)
+    }
 }
 
 /// The states of a process's threads. Consecutive equal states are merged.
@@ -99,12 +117,8 @@ impl StateObserver for Spans {
         }
     }
 
-    fn add_pending(&mut self, index: usize, depth: usize, (begin, end): (Ns, Ns), place: PlaceId) {
-        let Some(thread) = self.threads.get_mut(index) else {
-            return;
-        };
-        thread.pending.push((depth, begin, end));
-        if thread.pending.len() >= MAX_PENDING {
+    fn add_pending(&mut self, index: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
+        if self.threads.get_mut(index).is_some_and(|thread| thread.pending.add(depth, span)) {
             self.end_pending(index, depth, Cause::Barrier, place);
         }
     }
@@ -113,9 +127,7 @@ impl StateObserver for Spans {
         let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
-        // Waiting times in enclosing teams remain pending.
-        let first = thread.pending.partition_point(|(of, ..)| *of < depth);
-        for (_, begin, end) in thread.pending.split_off(first) {
+        for (begin, end) in thread.pending.end(depth) {
             self.push(index, begin, end, (cause, Some(place), None));
         }
     }
