@@ -81,7 +81,20 @@ pub struct Step {
     pub share: Option<f64>,
 }
 
+impl Step {
+    /// What explains the step's excess, in words; `None` if no cause does.
+    pub fn why(&self) -> Option<String> {
+        let (cause, share) = self.cause.zip(self.share)?;
+        Some(format!("{:.0} % of the excess is {}", share * 100.0, cause.title()))
+    }
+}
+
 impl Steps {
+    /// How many times as long as the median step this one took.
+    pub fn medians(&self, step: &Step) -> f64 {
+        step.duration_ns as f64 / self.median_ns.max(1) as f64
+    }
+
     /// The name of the range whose instances are the steps, and the instances in chronological order.
     pub(crate) fn choose<'p>(
         ranges: &Ranges,

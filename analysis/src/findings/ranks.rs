@@ -40,7 +40,7 @@ pub(crate) fn rank_imbalance(
 
 fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
     let count = ranks.len() as u64;
-    let longest = ranks.iter().max_by_key(|rank| (rank.outside_ns, std::cmp::Reverse(rank.number)))?;
+    let longest = ranks.iter().max_by_key(|rank| (rank.outside_ns, Reverse(rank.number)))?;
     let mean_ns = sum(ranks.iter().map(|rank| rank.outside_ns)) / count;
     let waits_ns = sum(ranks.iter().map(|rank| rank.waits_ns));
     // With equal work, nobody waits longer than the mean rank does for the longest.

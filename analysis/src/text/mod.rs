@@ -5,7 +5,7 @@ mod cells;
 mod constructs;
 mod devices;
 pub(crate) mod first_screen;
-mod rank_waits;
+pub(crate) mod rank_waits;
 pub(crate) mod stats;
 pub(crate) mod styled;
 pub(crate) mod table;

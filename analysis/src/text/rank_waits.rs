@@ -7,11 +7,9 @@ use crate::text::table::{counted, time};
 /// Rows that are shown have this share of all waits, at least: one in so many.
 const MIN_SHARE: u64 = 100;
 
-impl WaitState {
-    /// Its name for people.
-    fn words(&self) -> String {
-        self.state.replace("nxn", "N x N").replace('_', " ")
-    }
+/// The name of a wait state for people.
+pub fn wait_state_words(state: &str) -> String {
+    state.replace("nxn", "N x N").replace('_', " ")
 }
 
 impl Charge {
@@ -58,8 +56,10 @@ impl RankWaits {
         }
         let mut states: Vec<&WaitState> = self.states.iter().filter(|state| state.ns > 0).collect();
         states.sort_by_key(|state| std::cmp::Reverse(state.ns));
-        let states: Vec<String> =
-            states.into_iter().map(|state| format!("{} {}", state.words(), time(state.ns))).collect();
+        let states: Vec<String> = states
+            .into_iter()
+            .map(|state| format!("{} {}", wait_state_words(state.state), time(state.ns)))
+            .collect();
         let all = format!("ranks waited for each other for {}: {}", time(self.total_ns), states.join(", "));
         let rows = self.first_causes.iter().take(top);
         let rows = rows.filter(|row| row.ns.saturating_mul(MIN_SHARE) >= self.total_ns);

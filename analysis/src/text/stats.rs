@@ -142,11 +142,10 @@ impl Stats {
         }
         write_wrapped(f, &words, 0, layout)?;
         for step in &steps.worst {
-            let times = step.duration_ns as f64 / steps.median_ns.max(1) as f64;
-            let mut words =
-                format!("step {} took {} ({times:.1} x the median)", step.number, time(step.duration_ns));
-            if let (Some(cause), Some(share)) = (step.cause, step.share) {
-                words += &format!(": {:.0} % of the excess is {}", share * 100.0, cause.title());
+            let (took, times) = (time(step.duration_ns), steps.medians(step));
+            let mut words = format!("step {} took {took} ({times:.1} x the median)", step.number);
+            if let Some(why) = step.why() {
+                words += &format!(": {why}");
             }
             write_wrapped(f, &words, 2, layout)?;
         }

@@ -26,6 +26,19 @@ pub(crate) struct Highlights {
     pub(crate) place: Option<String>,
 }
 
+impl Highlights {
+    /// Only tracks, all of which are pinned.
+    fn of_tracks(tracks: Vec<ExtraTrack>) -> Highlights {
+        let start = Start { pinned: pinned(&tracks), ..Start::default() };
+        Highlights { tracks, start, place: None }
+    }
+}
+
+/// The names of the tracks, from the top.
+fn pinned(tracks: &[ExtraTrack]) -> Vec<String> {
+    tracks.iter().map(|track| track.name.clone()).collect()
+}
+
 /// The critical path of each process as a track.
 pub(crate) fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> Vec<ExtraTrack> {
     let paths = answers::critical_paths(inputs, symbols).into_iter();
@@ -43,36 +56,31 @@ pub(crate) fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> 
 pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
     let (stats, _) = Stats::of(&[reader], symbols);
     let mut tracks = view_steps::rows(stats.steps.as_ref(), (Ns::MIN, Ns::MAX));
-    let mut pinned: Vec<String> = tracks.iter().map(|row| row.name.clone()).collect();
     let paths = critical_paths(&[reader], symbols);
     let pieces = paths.iter().flat_map(|path| path.intervals.iter());
     let (Some(first), Some(last)) = (pieces.clone().next(), pieces.last()) else {
-        let start = Start { pinned, ..Start::default() };
-        return Highlights { tracks, start, place: None };
+        return Highlights::of_tracks(tracks);
     };
     let whole = (first.begin, last.end);
     tracks.extend(paths);
-    pinned.push(CRITICAL_PATH.to_owned());
     let answers = &stats.answers;
     let finding = answers.findings.first();
     let worst = finding.and_then(|finding| finding.instances.first());
     let (Some(finding), Some(worst)) = (finding, worst) else {
-        let start = Start { pinned, ..Start::default() };
-        return Highlights { tracks, start, place: None };
+        return Highlights::of_tracks(tracks);
     };
     let words = answers.in_a_line(finding);
     tracks.push(of_finding(finding, &words));
-    pinned.push(TOP_FINDING.to_owned());
     let visible = around(worst, whole);
     let place = format!("{}..{}: {words}", units::seconds(visible.0), units::seconds(visible.1));
     let number = |ns: i64| ns.max(0).cast_unsigned();
     Highlights {
-        tracks,
         start: Start {
-            pinned,
+            pinned: pinned(&tracks),
             visible: Some((number(visible.0), number(visible.1))),
             selected: Some((number(worst.begin_ns), number(worst.end_ns - worst.begin_ns))),
         },
+        tracks,
         place: Some(place),
     }
 }
@@ -114,10 +122,7 @@ pub(crate) fn in_window(
     let Some((finding, worst)) = finding.and_then(|finding| Some((finding, finding.instances.first()?)))
     else {
         let window = (0, length(all));
-        let tracks = view_steps::rows(stats.steps.as_ref(), window);
-        let pinned = tracks.iter().map(|row| row.name.clone()).collect();
-        let start = Start { pinned, ..Start::default() };
-        return (Highlights { tracks, start, place: None }, window);
+        return (Highlights::of_tracks(view_steps::rows(stats.steps.as_ref(), window)), window);
     };
     let window = window_at(worst, length(all));
     let words = answers.in_a_line(finding);
@@ -131,7 +136,7 @@ pub(crate) fn in_window(
     tracks.push(of_finding(&shown, &words));
     let highlights = Highlights {
         start: Start {
-            pinned: tracks.iter().map(|track| track.name.clone()).collect(),
+            pinned: pinned(&tracks),
             visible: Some((number(visible.0), number(visible.1))),
             selected: is_within(worst, window)
                 .then(|| (number(worst.begin_ns), number(worst.end_ns - worst.begin_ns))),

@@ -12,10 +12,10 @@ use omptrace_timeline::model::{Category, Ns, ProcessId};
 /// The name of the first row.
 const TIME_STEPS: &str = "time steps";
 
-/// Rows, at most: steps of several threads overlap. Those that find no room are left out.
+/// Maximum number of rows: steps of several threads overlap. Steps that do not fit are left out.
 const MAX_ROWS: usize = 16;
 
-/// The rows of the steps, as far as they lie in `window`; none where the program has no steps. Steps in one row do not overlap.
+/// The rows of the steps in `window`; empty if the program has no steps. Steps in one row do not overlap.
 pub(crate) fn rows(steps: Option<&Steps>, window: (Ns, Ns)) -> Vec<ExtraTrack> {
     let Some(steps) = steps else { return Vec::new() };
     let mut rows: Vec<Vec<ExtraInterval>> = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn rows(steps: Option<&Steps>, window: (Ns, Ns)) -> Vec<ExtraTrack> {
     tracks.collect()
 }
 
-/// A step in words: of the worst ones, with what they lose.
+/// The label of a step; that of one of the worst steps says why.
 fn name(steps: &Steps, number: u64) -> String {
     match steps.worst.iter().find(|step| step.number == number) {
         Some(step) => format!("step {number}: {}", excess(steps, step)),
@@ -58,14 +58,10 @@ fn name(steps: &Steps, number: u64) -> String {
     }
 }
 
-/// How much longer a step takes than others, and why.
+/// How long a step takes compared with the median, and why.
 fn excess(steps: &Steps, step: &Step) -> String {
-    let times = step.duration_ns as f64 / steps.median_ns.max(1) as f64;
-    let mut words = format!("{times:.1} x the median");
-    if let (Some(cause), Some(share)) = (step.cause, step.share) {
-        words += &format!(", {:.0} % of the excess is {}", share * 100.0, cause.title());
-    }
-    words
+    let times = format!("{:.1} x the median", steps.medians(step));
+    step.why().map_or(times.clone(), |why| format!("{times}, {why}"))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use omptrace_analysis::RankWaits;
 use omptrace_analysis::answers::OverviewRow;
+use omptrace_analysis::{RankWaits, wait_state_words};
 
 use super::*;
 
@@ -136,7 +136,7 @@ fn calls(out: &mut String, report: &Report<'_>, waits: &RankWaits, limits: &Limi
     let rows = sums.into_iter().map(|((at, state), (ns, count, ranks))| {
         vec![
             Cell::Name(place(at)),
-            Cell::Name(state.replace("nxn", "N x N").replace('_', " ")),
+            Cell::Name(wait_state_words(state)),
             Cell::count(ranks.len() as u64),
             Cell::count(count),
             Cell::time(ns),

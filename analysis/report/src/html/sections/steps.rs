@@ -203,7 +203,7 @@ fn words(steps: &Steps, (causes, threads): (&[StepTime], u32), index: usize) -> 
         ),
     };
     for step in worst_in(steps, index) {
-        let times = step.duration_ns as f64 / steps.median_ns.max(1) as f64;
+        let times = steps.medians(step);
         words += &match steps.steps_per_bin {
             0 | 1 => format!(", {times:.1} times the median"),
             _ => format!("; step {} takes {times:.1} times the median", step.number),
