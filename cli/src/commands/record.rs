@@ -331,13 +331,13 @@ fn mpi_hidden(done: &[Done]) -> Option<String> {
 
 /// Words about modules of which the answers have no source lines, as they were compiled without `-g`.
 fn without_lines(done: &[Done]) -> Option<String> {
-    let modules: BTreeSet<&String> = done.iter().flat_map(|done| &done.without_lines).collect();
+    let modules: BTreeSet<&String> = done.iter().flat_map(|done| &done.missing.without_lines).collect();
     let name = Path::new(modules.first()?).file_name()?.display();
     let more = match modules.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(format!("{name}{more}: no debug information, so places have no source lines: compile with -g"))
+    Some(format!("{name}{more}: {}", symbols::Problem::NoDebugInfo))
 }
 
 /// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is

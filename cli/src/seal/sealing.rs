@@ -37,8 +37,15 @@ pub(crate) struct Done {
     pub(crate) trace: PathBuf,
     /// The contents of the trace, or the reason why it is unchanged.
     pub(crate) result: Result<Sealed, String>,
+    /// The modules that lack names.
+    pub(crate) missing: MissingNames,
+}
+
+/// Modules that lack names.
+#[derive(Debug, Default)]
+pub(crate) struct MissingNames {
     /// The modules whose names were not found, with the reasons.
-    pub(crate) nameless: Vec<(String, symbols::Problem)>,
+    nameless: Vec<(String, symbols::Problem)>,
     /// The modules with constructs that were compiled without debug information.
     pub(crate) without_lines: Vec<String>,
 }
@@ -50,9 +57,8 @@ const DESCRIPTORS: usize = 16;
 pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     let bar = progress::chunks("completing");
     let seal = |job: Job| {
-        let mut names = MissingNames::default();
-        let result = seal_one(&job, &mut names, &bar);
-        Done { result, trace: job.trace, nameless: names.nameless, without_lines: names.without_lines }
+        let mut missing = MissingNames::default();
+        Done { result: seal_one(&job, &mut missing, &bar), trace: job.trace, missing }
     };
     let done = match Limit::is_enough_for(DESCRIPTORS) {
         true => in_parallel(jobs, seal),
@@ -67,22 +73,15 @@ pub(crate) fn seal_quietly(job: Job) -> Result<Sealed, String> {
     seal_one(&job, &mut MissingNames::default(), &ProgressBar::hidden())
 }
 
-/// The modules that lack names, as [`Done`] has them.
-#[derive(Default)]
-struct MissingNames {
-    nameless: Vec<(String, symbols::Problem)>,
-    without_lines: Vec<String>,
-}
-
-fn seal_one(job: &Job, names: &mut MissingNames, bar: &ProgressBar) -> Result<Sealed, String> {
+fn seal_one(job: &Job, missing: &mut MissingNames, bar: &ProgressBar) -> Result<Sealed, String> {
     let mut additions = job.additions.clone();
     if let Some(options) = &job.symbols
         && let Ok(reader) = Reader::open(&job.trace)
     {
         let table = Table::renewed(&reader, options);
-        names.nameless = table.nameless();
+        missing.nameless = table.nameless();
         let without_lines = table.problems().filter(|(_, problem)| *problem == symbols::Problem::NoDebugInfo);
-        names.without_lines = without_lines.map(|(module, _)| module.path.clone()).collect();
+        missing.without_lines = without_lines.map(|(module, _)| module.path.clone()).collect();
         additions[symbols::KEY] = table.to_json();
     }
     temp_files::will_make(seal::temporary(&job.trace));
@@ -187,7 +186,7 @@ pub(crate) fn report_nameless(done: &[Done]) {
     /// If there are many, the first ones are representative.
     const MAX_LINES: usize = 5;
 
-    let nameless = done.iter().flat_map(|done| &done.nameless);
+    let nameless = done.iter().flat_map(|done| &done.missing.nameless);
     let nameless: BTreeSet<String> =
         nameless.map(|(module, problem)| format!("{module}: {problem}")).collect();
     for words in nameless.iter().take(MAX_LINES) {
