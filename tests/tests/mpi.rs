@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_tests::env::{compile, omptrace_program};
-use omptrace_tests::mpi::{LIBRARIES, counted, launched, matched, trace};
+use omptrace_tests::mpi::{LIBRARIES, counted, launch, launched, matched, trace};
 use omptrace_tests::otf2::{assert_sound, printed};
 use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
 use omptrace_timeline::{MessageCounts, RankMessages};
+use omptrace_trace_format::Reader;
 use serde_json::Value;
 
 const SOURCE: &str = "tests/programs/mpi_waits.c";
@@ -94,6 +95,25 @@ fn time_in_mpi_is_what_the_program_measures() {
             let whole = stats(&all);
             accounts_add_up(&whole).expect("sums");
             waits_are_told(&whole, all.len());
+        }
+    }
+}
+
+/// Even if the OpenMP runtime, which joins the session of MPI later, never starts a worker.
+#[test]
+fn it_is_known_how_long_other_programs_had_the_cpu_of_a_rank() {
+    for (compiler, launcher, _) in LIBRARIES {
+        let program = compile(SOURCE, compiler, &[]);
+        let traces = Traces::folder();
+        let folder = traces.path();
+        let mut command = launch(folder, (launcher, RANKS), &program, Some(&["--quiet"]), &[]);
+        let output = command.env("OMP_THREAD_LIMIT", "1").output().expect("the launcher can be run");
+        assert!(output.status.success(), "{output:?}");
+        for rank in 0..RANKS {
+            let reader = Reader::open(&trace(folder, rank)).expect("a trace");
+            assert!(reader.metadata().runtime.is_some(), "OpenMP takes part");
+            let times = reader.metadata().cpu_time.as_ref().expect("CPU times");
+            assert!(times.delay_ns.is_some(), "{times:?}");
         }
     }
 }

@@ -18,7 +18,6 @@ use crate::os::system;
 use crate::os::threads::containment::contained;
 use crate::os::time::usage;
 use crate::recorder::thread_stream::Stream;
-use crate::runtime::lookup::Lookup;
 use crate::session::hooks::{OfSessions, SessionHooks};
 use crate::session::{self, Session};
 
@@ -57,9 +56,8 @@ struct Threads {
 /// The threads of all sessions.
 static THREADS: OfSessions<Threads> = OfSessions::new();
 
-/// Whether [`exits`] is registered with `exit`: for sessions without, and with, a runtime. Inherited by forked
-/// children.
-static WATCHES_EXIT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+/// Whether [`exits`] is registered with `exit`. Inherited by forked children.
+static WATCHES_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Called by `exit` while runtimes still have their threads: their destructors run later.
 extern "C" fn exits() {
@@ -68,6 +66,11 @@ extern "C" fn exits() {
             threads.delays().for_each(drop);
         }
     });
+}
+
+fn watch_exit() {
+    // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
+    unsafe { libc::atexit(exits) };
 }
 
 /// The part of a session for CPU times.
@@ -81,14 +84,16 @@ impl SessionHooks for CpuTimes {
         THREADS.add(session, Threads::new());
     }
 
+    fn runtime_joins(&self) {
+        // `exit` calls the function registered last first, and the libgomp adapter, before it initializes the tracer,
+        // registers a function that ends threads.
+        watch_exit();
+    }
+
     fn thread_begins(&self, session: &'static Session, stream: &Stream) {
-        // `exit` calls the function registered last first, and the libgomp adapter registers a function that ends
-        // threads when the tracer is initialized. A session for MPI may start earlier, so the runtime's first worker
-        // registers again. Relaxed: registering once is sufficient, and twice is harmless.
-        let watches = &WATCHES_EXIT[usize::from(Lookup::current().is_some())];
-        if !watches.load(Ordering::Relaxed) && !watches.swap(true, Ordering::Relaxed) {
-            // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
-            unsafe { libc::atexit(exits) };
+        // Relaxed: registering once is sufficient, and twice is harmless.
+        if !WATCHES_EXIT.load(Ordering::Relaxed) && !WATCHES_EXIT.swap(true, Ordering::Relaxed) {
+            watch_exit();
         }
         if let Some(threads) = THREADS.of(session) {
             threads.begin(stream);

@@ -87,8 +87,9 @@ impl Prepared {
         let mut facts = metadata::runtime(runtime, callbacks, clock);
         facts.withheld = withheld;
         self.session.report_runtime(facts);
-        if !self.goes_on {
-            self.session.begin();
+        match self.goes_on {
+            true => hooks::runtime_joins(),
+            false => self.session.begin(),
         }
     }
 

@@ -16,6 +16,9 @@ pub(crate) trait SessionHooks: Sync {
     /// Recording is about to begin.
     fn begin(&self, _session: &'static Session) {}
 
+    /// A runtime takes part in a session that began without one.
+    fn runtime_joins(&self) {}
+
     /// The calling thread has its first event of the session, in this stream.
     fn thread_begins(&self, _session: &'static Session, _stream: &Stream) {}
 
@@ -69,9 +72,14 @@ fn all() -> impl Iterator<Item = &'static dyn SessionHooks> {
     hooks.into_iter().copied().flatten().copied()
 }
 
-/// See [`Part::prepare`]; likewise below.
+/// See [`SessionHooks::prepare`]; likewise below.
 pub(super) fn prepare(session: &'static Session) {
     all().for_each(|hooks| hooks.prepare(session));
+}
+
+/// See [`SessionHooks::runtime_joins`].
+pub(crate) fn runtime_joins() {
+    all().for_each(|hooks| hooks.runtime_joins());
 }
 
 pub(super) fn begin(session: &'static Session) {

@@ -191,12 +191,13 @@ fn initialize(tool: *mut ompt_start_tool_result_t) -> bool {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     TOOL.store(tool, Ordering::Relaxed);
+    // What the tool registers from here on is called before the threads end, as it is with other runtimes, whose destructors
+    // end them. SAFETY: the function stays loaded: a preloaded library is never unloaded.
+    unsafe { libc::atexit(at_exit) };
     // SAFETY: the tool's own function and data.
     let wants_events = unsafe { function(lookup, 0, &raw mut (*tool).tool_data) } != 0;
     if wants_events {
         // SAFETY: the function stays loaded: a preloaded library is never unloaded.
-        unsafe { libc::atexit(at_exit) };
-        // SAFETY: as above.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
     wants_events
