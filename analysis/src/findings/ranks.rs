@@ -66,8 +66,9 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
     Some(finding("rank_imbalance", waits.place.clone(), gain_ns, text, &figures))
 }
 
-/// That a rank waits for messages that another one sends late. All ranks must wait somewhere: what one of them does without
-/// waiting takes its time however early messages are sent.
+/// That a rank waits for messages that another one sends late. Sending earlier saves at most the waits during which the
+/// sender worked: a sender in an MPI call waits for other ranks itself. It also saves at most the shortest time that any
+/// rank waits, because a rank that never waits would not finish sooner.
 pub(crate) fn late_sender(
     waits: Option<&RankWaits>,
     processes: &[ProcessStats],
@@ -81,15 +82,16 @@ pub(crate) fn late_sender(
         pairs.entry((row.rank, row.waits_for)).or_default().grow_by(row.ns);
     }
     let (pair, waits_ns) = pairs.into_iter().max_by_key(|(pair, ns)| (*ns, Reverse(*pair)))?;
-    let gain_ns = waits_ns.min(least_ns);
+    let (rank, sender) = pair;
+    let is_of_pair = |row: &&RankWait| (row.rank, row.waits_for) == pair;
+    let rows: Vec<&RankWait> = waits.waits.iter().filter(is_of_message).filter(is_of_pair).collect();
+    let during_work_ns = sum(rows.iter().map(|row| during_work(row, &waits.charged)));
+    let gain_ns = during_work_ns.min(least_ns);
     if (gain_ns as f64) < MIN_GAIN * answers.duration_ns as f64 {
         return None;
     }
-    let (rank, sender) = pair;
-    let is_of_pair = |row: &&RankWait| (row.rank, row.waits_for) == pair;
-    let longest = waits.waits.iter().filter(is_of_message).find(is_of_pair)?;
-    let is_why = |row: &&Charge| row.rank == sender && row.waits_at == longest.place;
-    let why = waits.charged.iter().find(is_why).and_then(Charge::what);
+    let longest = rows.iter().max_by_key(|row| during_work(row, &waits.charged))?;
+    let why = charges_of(longest, &waits.charged).find(|charge| is_work(charge)).and_then(Charge::what);
     let why = why.map_or(String::new(), |what| format!(", mostly during rank {sender}'s {what}"));
     let advice = match longest.state {
         "wrong_order" => {
@@ -106,9 +108,29 @@ pub(crate) fn late_sender(
         ("rank", rank.into()),
         ("sender", sender.into()),
         ("waits_ns", waits_ns),
+        ("during_work_ns", during_work_ns),
         ("least_waits_of_a_rank_ns", least_ns),
     ];
     Some(finding("late_sender", longest.place.clone(), gain_ns, text, &figures))
+}
+
+/// What the awaited rank did during these waits, and during those of other ranks in the same call.
+fn charges_of<'a>(wait: &RankWait, charged: &'a [Charge]) -> impl Iterator<Item = &'a Charge> {
+    charged.iter().filter(|charge| {
+        (charge.rank, charge.state) == (wait.waits_for, wait.state) && charge.waits_at == wait.place
+    })
+}
+
+/// Whether the awaited rank was not in an MPI call.
+fn is_work(charge: &Charge) -> bool {
+    charge.cause.is_some_and(|cause| !cause.is_mpi_call())
+}
+
+/// The part of a wait during which the awaited rank was not in an MPI call.
+fn during_work(wait: &RankWait, charged: &[Charge]) -> u64 {
+    let all = sum(charges_of(wait, charged).map(|charge| charge.ns));
+    let work = sum(charges_of(wait, charged).filter(|charge| is_work(charge)).map(|charge| charge.ns));
+    (u128::from(wait.ns) * u128::from(work) / u128::from(all.max(1))) as u64
 }
 
 /// That threads have nothing to do while one is in MPI calls, which the work of parallel regions could fill.
@@ -178,6 +200,10 @@ mod tests {
 
     /// Rank 0 waits for rank 1, which waits as well, for this long.
     fn late(waits_ms: u64, sender_waits_ms: u64) -> Option<Finding> {
+        late_during(Cause::Useful, waits_ms, sender_waits_ms)
+    }
+
+    fn late_during(cause: Cause, waits_ms: u64, sender_waits_ms: u64) -> Option<Finding> {
         let place = Place::at("MPI_Recv", Some("/src/halo.c"), Some(20), None);
         let work = Place::at("!$omp parallel", Some("/src/solve.c"), Some(41), None);
         let row = |state, ns| RankWait { rank: 0, state, place: place.clone(), waits_for: 1, ns, count: 1 };
@@ -185,7 +211,7 @@ mod tests {
             waits: vec![row("late_sender", waits_ms * MS), row("wait_at_barrier", 9000 * MS)],
             charged: vec![Charge {
                 rank: 1,
-                cause: Some(Cause::Useful),
+                cause: Some(cause),
                 place: Some(work),
                 state: "late_sender",
                 waits_at: place.clone(),
@@ -210,6 +236,14 @@ mod tests {
         let words = "rank 0 waits for 0.70 s for messages of rank 1 at halo.c:20, mostly during rank 1's work at solve.c:41: send";
         assert!(finding.text.starts_with(words), "{}", finding.text);
         assert_eq!(late(200, 300).map(|finding| finding.gain_ns), Some(200 * MS));
+    }
+
+    /// The sender's next message depends on the result of the call that it is in.
+    #[test]
+    fn a_sender_in_an_mpi_call_cannot_send_before() {
+        assert_eq!(late_during(Cause::MpiTransfer, 700, 300), None);
+        assert_eq!(late_during(Cause::MpiWait, 700, 300), None);
+        assert!(late_during(Cause::Imbalance, 700, 300).is_some());
     }
 
     #[test]
