@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::compare::condition::{Condition, Measured, Unmet};
 use crate::compare::functions;
-use crate::compare::metric::{Metric, RegionPair, Row, mark, row};
+use crate::compare::metric::{Metric, RegionPair, Row, mark, row, tested};
 use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
@@ -68,6 +68,8 @@ pub struct Side {
     pub duration_ns: u64,
     /// The programs that ran, each once.
     pub programs: BTreeSet<String>,
+    /// The number of runs in which other programs or threads used the CPUs: see [`cpu_note`](crate::answers::Answers::cpu_note).
+    pub busy_runs: usize,
 }
 
 impl Side {
@@ -79,6 +81,7 @@ impl Side {
             threads: threads.max().unwrap_or(0),
             duration_ns: (sum / runs.len().max(1) as u128) as u64,
             programs: runs.iter().flat_map(|run| run.programs.iter().cloned()).collect(),
+            busy_runs: runs.iter().filter(|run| run.answers.cpu_note.is_some()).count(),
         }
     }
 }
@@ -96,7 +99,7 @@ pub struct Diff {
     pub is_different: bool,
     /// Whether there are repetitions, which show how much equal runs differ. Without them, no row counts as different.
     pub is_noise_known: bool,
-    /// The smallest difference of durations that these runs could show; `None` if the noise is unknown.
+    /// The smallest saving of wall time that these runs could show; `None` if the noise is unknown.
     pub smallest_ns: Option<f64>,
     /// Differences below this share of the duration (efficiencies: absolute) are not reported.
     pub min_effect: f64,
@@ -164,9 +167,7 @@ impl Diff {
             after: new,
             is_different: rows.iter().any(|row| row.is_different),
             is_noise_known: difference.is_some(),
-            smallest_ns: difference
-                .map(|difference| difference.smallest(MAX_CHANCE / 4.0))
-                .map(|ns| ns.max(least_ns)),
+            smallest_ns: smallest_saving(before, after).map(|ns| ns.max(least_ns)),
             min_effect: options.min_effect,
             failed,
             useful_growth: most_growing(before, after, least_ns),
@@ -174,6 +175,15 @@ impl Diff {
             rows,
         }
     }
+}
+
+/// The smallest saving of wall time that these runs could show, in nanoseconds; `None` if the noise is unknown.
+fn smallest_saving(before: &[Run], after: &[Run]) -> Option<f64> {
+    let durations =
+        |runs: &[Run]| -> Vec<f64> { runs.iter().map(|run| run.answers.duration_ns.max(1) as f64).collect() };
+    let (old, new) = (durations(before), durations(after));
+    let factor = tested(Metric::Duration, &old, &new)?.smallest(MAX_CHANCE / 4.0);
+    Some(Summary::of(&old).mean * (1.0 - (-factor).exp()))
 }
 
 /// The place where useful time grows most, by at least `least_ns` of wall time and by more than chance.

@@ -26,6 +26,8 @@ pub struct Scaling {
     /// A note on useful time if a run uses MPI; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
+    /// The number of runs in which other programs or threads used the CPUs: see [`cpu_note`](crate::answers::Answers::cpu_note).
+    pub busy_runs: usize,
     /// The factor of the global efficiency that falls most from the first to the last column; `None` where none falls.
     pub falling: Option<Falling>,
     /// The place where useful time grows most from the first to the last column, beyond the growth of the work; `None`
@@ -141,6 +143,7 @@ impl Scaling {
             is_weak,
             columns,
             mpi_note: runs.iter().find_map(|run| run.answers.mpi_note.clone()),
+            busy_runs: runs.iter().filter(|run| run.answers.cpu_note.is_some()).count(),
             falling,
             useful_growth,
             growing: of_causes,

@@ -18,6 +18,9 @@ const COLUMNS: [Column; 4] =
 /// Number of single time steps that are shown, unless all are requested.
 const MAX_STEPS: usize = 5;
 
+/// If no difference is significant, those with at most this chance, each on its own, are shown.
+const MAX_LIKELY: f64 = 0.01;
+
 /// Which parts of a comparison are shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
@@ -128,12 +131,31 @@ fn row_cells(row: &Row) -> [String; 4] {
     ]
 }
 
+/// The number of runs on a busy machine, in words; `None` if there are none.
+pub(crate) fn busy_words(busy: usize, runs: usize) -> Option<String> {
+    (busy > 0).then(|| {
+        format!(
+            "note: in {busy} of {}, other programs or threads used the CPUs, so times vary and efficiencies are too low; repeat the runs on an idle machine",
+            counted(runs as u64, "run")
+        )
+    })
+}
+
+/// Whether a difference is large enough, and chance seldom causes it, although it is not significant.
+fn is_likely(row: &Row) -> bool {
+    row.is_large && row.chance.is_some_and(|chance| chance < MAX_LIKELY)
+}
+
 impl Text<'_> {
     fn is_shown(&self, row: &Row) -> bool {
         if self.shown.all {
             return true;
         }
-        if self.diff.is_noise_known { row.is_different } else { row.is_large }
+        match (self.diff.is_noise_known, self.diff.is_different) {
+            (false, _) => row.is_large,
+            (true, true) => row.is_different,
+            (true, false) => is_likely(row),
+        }
     }
 
     fn verdict(&self) -> String {
@@ -146,12 +168,22 @@ impl Text<'_> {
         if different > 0 {
             return counted(different, "significant difference");
         }
+        let likely = diff.rows.iter().filter(|row| is_likely(row)).count() as u64;
+        if likely > 0 {
+            return format!(
+                "no difference is certain with so few runs, but chance alone seldom causes {}: record more runs",
+                match likely {
+                    1 => "this change".to_owned(),
+                    more => format!("these {more} changes"),
+                }
+            );
+        }
         let smallest = diff.smallest_ns.filter(|ns| ns.is_finite());
         let smallest = smallest.map(|ns| ns / diff.before.duration_ns.max(1) as f64);
         match smallest {
             Some(share) if share < 10.0 => {
                 format!(
-                    "no significant difference; the smallest detectable change in duration is {}",
+                    "no significant difference; the smallest saving that these runs could show is {}",
                     percents(share)
                 )
             }
@@ -168,6 +200,8 @@ impl fmt::Display for Text<'_> {
             format!("before: {}", side_words(&diff.before)),
             format!("after: {}", side_words(&diff.after)),
         ];
+        let runs = diff.before.runs.len() + diff.after.runs.len();
+        lines.extend(busy_words(diff.before.busy_runs + diff.after.busy_runs, runs));
         if diff.before.threads != diff.after.threads {
             lines
                 .push("the numbers of threads differ; to compare such runs, use omptrace scaling".to_owned());
@@ -288,11 +322,12 @@ parallel @a.c:50 -> a.c:62
 failed: duration>3%: +15.8 %
 "
         );
-        assert!(
-            text(&before, &before, &Options::default()).ends_with(
-                "no significant difference; the smallest detectable change in duration is 0.2 %\n"
-            )
-        );
+        let same = text(&before, &before, &Options::default()).replace('\n', " ");
+        let words = "no significant difference; the smallest saving that these runs could show is 2.0 % ";
+        assert!(same.ends_with(words), "{same}");
+        let likely = text(&before[..2], &after[..2], &Options::default());
+        assert!(likely.contains("no difference is certain with so few runs"), "{likely}");
+        assert!(likely.contains("\nduration  "), "{likely}");
         let single = text(&before[..1], &after[..1], &Options::default());
         assert!(
             single.contains("a single run does not show how much runs of the same program vary"),

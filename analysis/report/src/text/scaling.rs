@@ -6,6 +6,7 @@ use omptrace_analysis::answers::{Cause, Place};
 use omptrace_analysis::compare::{Column, Falling, Scaling};
 
 use super::answers::percents;
+use super::diff::busy_words;
 use super::table::{self, Layout, Table, time, write_wrapped};
 use super::useful::growth_words;
 
@@ -102,7 +103,9 @@ impl fmt::Display for Text<'_> {
         let Text { scaling, layout } = self;
         let note =
             scaling.mpi_note.as_ref().map(|note| format!("note: {note}, so efficiencies cover only OpenMP"));
-        let words: Vec<String> = self.words().into_iter().chain(note).collect();
+        let runs = scaling.columns.iter().map(|column| column.runs).sum();
+        let busy = busy_words(scaling.busy_runs, runs);
+        let words: Vec<String> = self.words().into_iter().chain(note).chain(busy).collect();
         for words in &words {
             write_wrapped(f, words, 0, layout)?;
         }
