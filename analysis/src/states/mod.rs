@@ -226,6 +226,7 @@ impl<const S: usize> Threads<S> {
             chunk: None,
             iterations: 0,
             awaits: None,
+            found_held: false,
             acquired: None,
             held: Vec::new(),
             serial_ns: 0,

@@ -134,8 +134,8 @@ pub(super) struct Lock<const S: usize> {
     pub(super) since: Ns,
     /// The location of the holder.
     pub(super) location: usize,
-    /// The holder had to wait for the lock.
-    pub(super) has_waited: bool,
+    /// Another thread held the lock when the holder asked for it.
+    pub(super) found_held: bool,
     pub(super) release: ChainEnd<S>,
     /// For members of this team, after a balanced barrier: the time at which the lock was free.
     pub(super) freed: Option<(usize, Stamp<S>)>,

@@ -117,6 +117,8 @@ pub(super) struct ThreadState<const S: usize> {
     pub(super) iterations: u64,
     /// The lock that the thread waits for.
     pub(super) awaits: Option<LockId>,
+    /// Whether another thread held that lock when this one asked for it.
+    pub(super) found_held: bool,
     /// The lock that the thread acquired last.
     pub(super) acquired: Option<LockId>,
     /// The mutexes that the thread holds, or that others have taken over without a reported release.

@@ -15,7 +15,7 @@ impl<const S: usize> Threads<S> {
             last: None,
             since: time,
             location: 0,
-            has_waited: false,
+            found_held: false,
             release: ChainEnd::never(),
             freed: None,
         });
@@ -57,6 +57,7 @@ impl<const S: usize> Threads<S> {
         let known = self.lock(time, lock, cause);
         known.cause = cause;
         known.waiters.push(thread);
+        self.threads[thread].found_held = known.holder.is_some();
     }
 
     /// Accounts for the waits for the lock up to now, which are due to the thread that held it.
@@ -108,6 +109,7 @@ impl<const S: usize> Threads<S> {
     pub(in crate::states) fn acquire(&mut self, thread: usize, time: Ns, lock: LockId) {
         let of_thread = &mut self.threads[thread];
         let has_waited = of_thread.awaits == Some(lock);
+        let found_held = has_waited && of_thread.found_held;
         let location = of_thread.location;
         let innermost = of_thread.open.iter().rev();
         let mut places =
@@ -122,7 +124,7 @@ impl<const S: usize> Threads<S> {
         known.holder = place;
         known.since = time;
         known.location = location;
-        known.has_waited = has_waited;
+        known.found_held = found_held;
         let last = known.last;
         let free = last.map_or(0, |place| self.scenarios.lock_free(place));
         self.hold_lock(thread, lock);
@@ -157,7 +159,7 @@ impl<const S: usize> Threads<S> {
         };
         // In scenarios without waits for mutexes held from this place, waiters depend on the previous release.
         known.last = Some(place);
-        let (cause, waited) = (known.cause, known.has_waited);
+        let (cause, waited) = (known.cause, known.found_held);
         let held = time.abs_diff(known.since);
         let free = self.scenarios.lock_free(place);
         if let Some(known) = self.locks.get_mut(&lock) {
