@@ -20,14 +20,23 @@ impl Case<'_> {
         combined.next().and_then(|(_, sums)| sums.schedules.iter().next())
     }
 
+    /// Serial code, with the function in which it spends most of its time, if samples show one.
+    fn serial(&self, row: &Row<'_>) -> String {
+        let (functions, _) = self.part.functions.of_row(row.cause, row.place, row.ns);
+        let most = functions.first().filter(|most| most.ns >= row.ns / 2);
+        let (inside, hint) = match most {
+            Some(most) => (format!(", mostly {},", most.name.function), ""),
+            None if self.part.functions.has_samples => (String::new(), ""),
+            None => (String::new(), " (record --sample shows its functions)"),
+        };
+        format!("{}{inside} keeps the other threads idle: parallelise it{hint}", serial_words(row.place))
+    }
+
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
         let at = at(row.place);
         let mut evidence = Map::new();
         let (id, text) = match row.cause {
-            Cause::Serial => (
-                "serial_part",
-                format!("{} keeps the other threads idle: parallelise it", serial_words(row.place)),
-            ),
+            Cause::Serial => ("serial_part", self.serial(row)),
             Cause::NarrowTeam => self.narrow(row, &at, &mut evidence),
             Cause::Imbalance if row.sums.around_single > 0 => (
                 "region_in_single",
@@ -180,7 +189,7 @@ impl Case<'_> {
         evidence.insert("held_mean_ns".to_owned(), mean.into());
         if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
             let text = format!(
-                "threads wait for the short critical region {at}: try an atomic construct or a reduction"
+                "threads wait for the short critical region {at}: use a reduction or private copies that are merged at the end; a single update can be an atomic construct"
             );
             return ("critical_for_atomic", text);
         }

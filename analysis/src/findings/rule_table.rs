@@ -89,7 +89,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "critical_for_atomic",
-        title: "Critical region that could be atomic",
+        title: "Short critical region",
         when: "like critical_contention, but the region takes 500 ns or less on average",
     },
     Rule { id: "lock_contention", title: "Contention for a lock", when: "threads wait for a lock" },
