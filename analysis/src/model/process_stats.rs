@@ -84,7 +84,7 @@ impl ProcessStats {
     }
 
     /// Whether the process was killed, or did not finish.
-    pub(crate) fn has_died(&self) -> bool {
+    pub fn has_died(&self) -> bool {
         self.ending.starts_with("killed") || self.ending == DID_NOT_FINISH
     }
 

@@ -15,12 +15,12 @@ use super::ranks::rank_lines;
 use super::stats::analysed_words;
 use super::styled::{Line, Lines, Look, Tint, shortened};
 use super::table::{counted, letters, time};
-use omptrace_analysis::Stats;
 use omptrace_analysis::answers::Cause;
 use omptrace_analysis::answers::Place;
 use omptrace_analysis::answers::{Answers, Finding, NO_FINDING};
 use omptrace_analysis::answers::{Rule, at};
 use omptrace_analysis::sum::{Sum, sum};
+use omptrace_analysis::{ProcessStats, Stats};
 
 /// The width of the longest bar, in columns.
 const BAR: u32 = 20;
@@ -159,11 +159,26 @@ fn write_card(answers: &Answers, lines: &mut Lines, number: usize, finding: &Fin
     let column = column.max(head.columns() + 2);
     lines.push(head.up_to(column).and(Tint::Bold, saving));
     // The title already contains the place.
-    let mut text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
+    let at = format!(" {}", at(&finding.place));
+    let is_list = finding.text.contains(&format!("{at} and "));
+    let mut text = if is_list { finding.text.clone() } else { finding.text.replace(&at, "") };
     if let Some(phase) = finding.evidence.get("phase").and_then(|phase| phase.as_str()) {
         text = format!("in {phase}: {text}");
     }
     lines.words(Line::of(Tint::Plain, "     "), &sentence(&text), Tint::Plain, look);
+}
+
+/// How the processes ended that did not end by themselves; of ranks, it is said elsewhere.
+fn died(processes: &[ProcessStats]) -> Option<String> {
+    let died = processes.iter().filter(|process| process.has_died() && process.rank.is_none()).count();
+    match processes {
+        [process] if died == 1 && process.ending.starts_with("killed") => {
+            Some(format!("the program was {}", process.ending))
+        }
+        [_] if died == 1 => Some("the program did not finish".to_owned()),
+        _ => (died > 0)
+            .then(|| format!("{died} of {} processes were killed or did not finish", processes.len())),
+    }
 }
 
 /// Where the threads' time went, by cause and place; efficiencies and findings. `heading`: the run in a few words.
@@ -179,6 +194,9 @@ pub fn first_screen(stats: &Stats, heading: Line, rows: Option<usize>, look: Loo
             Tint::Plain,
             look,
         );
+    }
+    if let Some(words) = died(&stats.processes) {
+        lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     }
     lines.extend(doubts(answers, look));
     for words in stats.ranks.iter().flat_map(rank_lines) {
