@@ -293,7 +293,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         if let Decision::ReplaceBy(stand_in) = &decision {
             libgomp_replacement::report(&done, stand_in, &programs, &loader);
         }
-        report_end(arguments, &ran, &done, added, &decision);
+        report_end(arguments, &output, &ran, &done, added, &decision);
     }
     Ok(Outcome::Program(ran.end.status()))
 }
@@ -312,6 +312,15 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Option<Ad
         _ if is_kept => summaries::add(traces, patience, is_talkative),
         _ => Added::default(),
     })
+}
+
+/// Words about a trace that has another name than requested, because that file exists; traces are never overwritten.
+fn renamed(output: &Path, done: &[Done]) -> Option<String> {
+    let traces = summaries::completed(done);
+    let name = output.file_name()?.to_str().filter(|name| !name.contains('%'))?;
+    let [trace] = &traces[..] else { return None };
+    let is_other = trace.parent() == output.parent() && trace.file_name()? != name;
+    (is_other && output.is_file()).then(|| format!("{name} exists already and was not overwritten"))
 }
 
 /// The clock and what an event costs, in words: those of the first trace, for all are of this machine.
@@ -342,7 +351,14 @@ fn without_lines(done: &[Done]) -> Option<String> {
 
 /// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
 /// well, nor by the ranks of a launch but the first.
-fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>, decision: &Decision) {
+fn report_end(
+    arguments: &Record,
+    output: &OsStr,
+    ran: &Ran,
+    done: &[Done],
+    added: Option<Added>,
+    decision: &Decision,
+) {
     let rank = LaunchedRank::of_this_process();
     let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
     if done.iter().all(|done| done.result.is_err()) {
@@ -363,8 +379,9 @@ fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>
         )),
         _ => None,
     };
-    let notes = hidden.into_iter().chain(mpi_hidden(done)).chain(without_lines(done)).chain(clock_of(done));
-    let notes = notes.collect();
+    let renamed = renamed(Path::new(output), done);
+    let notes = renamed.into_iter().chain(hidden).chain(mpi_hidden(done)).chain(without_lines(done));
+    let notes = notes.chain(clock_of(done)).collect();
     let of_job = rank.filter(|_| arguments.analyse != Analyse::Later);
     let job =
         of_job.and_then(|rank| job_traces::of_all_ranks(&summaries::completed(done), rank, ran.started));

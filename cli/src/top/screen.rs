@@ -211,7 +211,9 @@ fn draw_regions(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
 }
 
 fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
-    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
+    // Locks need no room if no thread waits for one.
+    let of_locks = if look.blocked.is_empty() { Constraint::Length(0) } else { Constraint::Fill(1) };
+    let [left, right] = Layout::horizontal([Constraint::Fill(1), of_locks]).areas(area);
     let blame: Vec<Line<'_>> = look
         .blame
         .iter()
