@@ -124,7 +124,7 @@ fn a_runtime_that_breaks_rules_is_found_out() {
     let library = runtime("llvm-19").join("libomp.so.5");
     let (report, _) = conformance(command.env("LD_PRELOAD", library));
     assert!(!report.contains(", 0 faults\n"), "{report}");
-    assert!(report.contains("regions end in reverse order"), "{report}");
+    assert!(report.contains("the region that began last ends first"), "{report}");
 }
 
 /// The counts of the counting tool.
