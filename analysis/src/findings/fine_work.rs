@@ -192,7 +192,7 @@ impl Case<'_> {
             Some(Fewer::Groups { size, left }) => {
                 figures.insert("work_in_one_task".to_owned(), size.into());
                 figures.insert("tasks_left".to_owned(), left.into());
-                format!("merge {size} tasks into one (grainsize, blocks)")
+                format!("merge {size} tasks into one, with a grainsize clause or in blocks")
             }
             None => "make them larger, or create no tasks below a certain size".to_owned(),
         };

@@ -107,7 +107,7 @@ impl Case<'_> {
             }
             Cause::Target => (
                 "target_wait",
-                format!("the host waits for the device {at}: overlap host and device work with nowait and depend, and map data only once"),
+                format!("the host waits for the device {at}: overlap host and device work with nowait and depend clauses, and map data only once"),
             ),
             Cause::Reduction => (
                 "reduction_cost",
@@ -210,13 +210,13 @@ impl Case<'_> {
     fn tasks(&self, row: &Row<'_>, at: &str) -> (&'static str, String) {
         if row.sums.dependent_tasks * 2 > row.sums.tasks {
             let text = format!(
-                "most tasks {at} wait for the tasks they depend on: make fewer tasks depend on the same data"
+                "most tasks {at} wait for the tasks on which they depend: make fewer tasks depend on the same data"
             );
             return ("dependence_chain", text);
         }
         if row.sums.tasks > 1 && self.part.taskwaits * 2 > row.sums.tasks {
             let text = format!(
-                "the program waits for each task {at} before it creates the next one: create several tasks, then wait for all of them"
+                "the program waits for each task {at} before it creates the next task: create several tasks, then wait for all of them"
             );
             return ("taskwait_chain", text);
         }
@@ -242,7 +242,7 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         _ => String::new(),
     };
     const IN_AND_OUT: &str =
-        "transfer more data per call, or let one thread do the input and output while the others work";
+        "transfer more data per call, or let one thread do the input and output while the other threads work";
     let (what, remedy) = match what {
         "sleep" => (
             "sleep".to_owned(),

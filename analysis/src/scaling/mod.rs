@@ -98,7 +98,7 @@ fn change(
         // A region that takes almost no time changes nothing.
         return match region.duration as f64 <= 1e-3 * part.duration() as f64 {
             true => Ok(Vec::new()),
-            false => Err("the runtime does not report what its threads do".to_owned()),
+            false => Err("the runtime does not report what the threads of the region do".to_owned()),
         };
     };
     if let Some(problem) = scaling.problem() {

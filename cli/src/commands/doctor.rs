@@ -344,7 +344,7 @@ fn other_tools() -> Vec<Remark> {
     if let Some(listed) = listed {
         remarks.push(remark(
             format!(
-                "OMP_TOOL_LIBRARIES={} is set: a runtime uses only the first tool in it that accepts the runtime",
+                "OMP_TOOL_LIBRARIES={} is set: a runtime uses only the first tool in this list that accepts the runtime",
                 listed.display()
             ),
             match named {

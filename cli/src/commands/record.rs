@@ -100,7 +100,7 @@ pub(crate) struct Record {
     /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
-    /// Also record MPI calls: if the program needs an MPI library or an MPI launcher starts it, always, or never
+    /// When to record MPI calls: if the program needs an MPI library or an MPI launcher starts it, always, or never
     /// [LD_PRELOAD]
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) mpi: WhenMpi,
@@ -399,7 +399,10 @@ fn report_unnoted(unnoted: &Unnoted) {
             "{} may be a trace of this run, but belongs to another user",
             message::near(file).display()
         ));
-        message::hint(&format!("finish it as that user: omptrace recover {}", message::shell_path(file)));
+        message::hint(&format!(
+            "finish the trace as that user: omptrace recover {}",
+            message::shell_path(file)
+        ));
     }
 }
 

@@ -94,11 +94,11 @@ impl Diagnosis {
             .remedy("build the program for glibc, for example in a Debian or Fedora container instead of an Alpine one"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script; which OpenMP runtime the packages of its interpreter load cannot be determined"),
+                format!("{path} is a script; omptrace cannot determine which OpenMP runtime the packages of its interpreter load"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script ({interpreter}); whether the programs that it starts can be traced has to be checked for each of them"),
+                format!("{path} is a script ({interpreter}); check each program that it starts separately"),
             )
             .remedy(format!(
                 "run `omptrace doctor` on the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",

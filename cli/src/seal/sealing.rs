@@ -255,7 +255,7 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let rest = worth_reporting.count();
     if rest > 0 {
         message::warning(&format!(
-            "{}: and {rest} more; omptrace check lists all",
+            "{}: {rest} more problems were found; omptrace check lists all",
             message::near(trace).display()
         ));
     }

@@ -53,7 +53,8 @@ const BY_RUNTIME: &str = "device records from an offloading library that support
 const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the runtime provides none";
 /// The directories in which NVIDIA's installer places CUPTI, in addition to the loader's.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
-const ASKED: &str = "can provide device records; whether it does is known only when a program offloads (Intel's library refuses)";
+const ASKED: &str =
+    "can provide device records, but may refuse to when a program offloads, as Intel's library does";
 
 /// Facts that are the same for all NVIDIA devices.
 #[derive(Debug)]

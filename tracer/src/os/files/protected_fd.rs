@@ -193,7 +193,7 @@ impl ProtectedFd {
     fn open_again(&self) -> io::Result<OwnedFd> {
         let file = system::open_existing(&self.path)?;
         if system::file_id(file.as_fd())? != self.id {
-            return Err(io::Error::other("another file has its name now"));
+            return Err(io::Error::other("another file now has this name"));
         }
         Ok(out_of_the_way(file, true))
     }

@@ -41,7 +41,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         Text(&time(top)),
         match causes.is_empty() {
             true => "",
-            false => " Its parts are the shares of the threads\u{2019} time by cause.",
+            false => " The parts of a column are the shares of the threads\u{2019} time by cause.",
         },
         match steps.worst.len() {
             1 => "longest step".to_owned(),
@@ -52,7 +52,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
             many =>
                 format!(" Each column is the median of {many} steps, with a line up to the longest of them."),
         },
-        if top < steps.longest_ns { " Columns that are longer are cut." } else { "" }
+        if top < steps.longest_ns { " Columns that would be longer are cut off." } else { "" }
     );
     if !causes.is_empty() {
         key(out, causes, threads);
