@@ -186,7 +186,7 @@ fn exact_ends_come_with_their_regions() {
     // Ends that come late are moved, and counted.
     let check = omptrace([Path::new("check"), &traces.only()]);
     let words = String::from_utf8_lossy(&check.stdout);
-    assert!(!words.contains("moved to the end of the region"), "{words}");
+    assert!(!words.contains("moved to the end of the parallel region"), "{words}");
 }
 
 #[test]
