@@ -86,7 +86,7 @@ impl Case<'_> {
             true => (
                 contention(cause),
                 format!(
-                    "threads wait for one mutex that is held in {} places, mostly {at_first} and {at_second}: hold it for a shorter time in all these places, or use several mutexes",
+                    "threads wait for one mutex that is held in {} places, mostly {at_first} and {at_second}: hold this mutex for a shorter time in all these places, or use several mutexes",
                     rows.len()
                 ),
             ),

@@ -35,11 +35,11 @@ impl Case<'_> {
             ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
-                format!("one thread creates the tasks {at} while the others wait: create them in parallel, or make them larger"),
+                format!("one thread creates the tasks {at} while the other threads wait: create the tasks in parallel, or make them larger"),
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
-                format!("one thread works in the single region {at} while the others wait: add nowait, or divide its work among threads"),
+                format!("one thread works in the single region {at} while the other threads wait: add nowait, or divide its work among threads"),
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
@@ -66,7 +66,7 @@ impl Case<'_> {
             Cause::Lock | Cause::Critical | Cause::Atomic => self.mutex(row, &at, &mut evidence),
             Cause::Ordered => (
                 "ordered_serialises",
-                format!("iterations wait for their turn in the ordered region {at}: do less work in it, or remove it"),
+                format!("iterations wait for their turn in the ordered region {at}: do less work in this region, or remove the region"),
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
@@ -130,7 +130,7 @@ impl Case<'_> {
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",
-                format!("threads reach the barrier {at} with almost no work since the previous barrier: remove one of the two, or add nowait"),
+                format!("threads reach the barrier {at} with almost no work since the previous barrier: remove one of the two barriers, or add nowait"),
             ),
             Cause::Useful
             | Cause::Join
@@ -188,7 +188,7 @@ impl Case<'_> {
             Cause::Critical => (
                 "critical_contention",
                 format!(
-                    "threads wait for the critical region {at}: do less work in it, give it its own name, or use a reduction"
+                    "threads wait for the critical region {at}: do less work in this region, give it its own name, or use a reduction"
                 ),
             ),
             Cause::Atomic => (
@@ -200,7 +200,7 @@ impl Case<'_> {
             _ => (
                 "lock_contention",
                 format!(
-                    "threads wait for the lock that is set {at}: hold it for a shorter time, or use several locks"
+                    "threads wait for the lock that is set {at}: hold the lock for a shorter time, or use several locks"
                 ),
             ),
         }

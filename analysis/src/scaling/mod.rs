@@ -48,8 +48,9 @@ impl Scalability {
         if part.has_several() {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
-                reason: "there are several processes, and it is not known which of them waits for which"
-                    .to_owned(),
+                reason:
+                    "there are several processes, and the trace does not show which process waits for which"
+                        .to_owned(),
                 ..NotPredicted::default()
             });
             return all;

@@ -337,7 +337,7 @@ fn other_tools() -> Vec<Remark> {
     let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
         let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and no other tool receives events";
-        let remedy = "unset it to let the tracer pass events on to another tool";
+        let remedy = "unset OMPTRACE_CHAIN to let the tracer pass events on to another tool";
         return vec![remark(what.to_owned(), remedy)];
     }
     let mut remarks = Vec::new();
@@ -362,7 +362,7 @@ fn other_tools() -> Vec<Remark> {
             ),
             match is_missing {
                 true => "this file does not exist: give the path of the tool's library",
-                false => "unset it to make the tracer the only tool",
+                false => "unset OMPTRACE_NEXT_TOOL to make the tracer the only tool",
             },
         ));
     }

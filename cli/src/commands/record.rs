@@ -546,7 +546,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
     }
     if let Some(moved) = notes.moved.first() {
         return Some(format!(
-            "{} was moved or removed while the program ran; finish it at its new location with omptrace recover",
+            "{} was moved or removed while the program ran; finish the trace at its new location with omptrace recover",
             message::near(moved).display()
         ));
     }

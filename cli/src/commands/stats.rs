@@ -172,7 +172,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
             launches.len()
         );
         message::warning(&note);
-        message::hint("give only one of them, or compare them: omptrace diff BEFORE AFTER");
+        message::hint("give the traces of only one run, or compare the runs: omptrace diff BEFORE AFTER");
         stats.notes.push(note);
     }
     if let Some((file, target)) = talp {
@@ -275,7 +275,7 @@ fn one_by_one(
         _ => "BEFORE... -- AFTER...".to_owned(),
     };
     message::note(&format!("the inputs are {all} separate runs, shown one after the other"));
-    message::hint(&format!("compare them: omptrace diff {compared}"));
+    message::hint(&format!("compare the runs: omptrace diff {compared}"));
     Ok(Outcome::Success)
 }
 
@@ -330,7 +330,7 @@ fn not_there(error: NoAnswer) -> Failure {
         ),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
-        NoAnswer::Steps { .. } => failure.hint("time steps are frames, or a range that the program names at least 8 times"),
+        NoAnswer::Steps { .. } => failure.hint("time steps are the program's frames or, without frames, a range that occurs at least 8 times"),
         NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
     }
 }

@@ -167,7 +167,7 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
         Diagnosis::new(
             Traceable::Unknown,
             format!(
-                "{path} and its libraries do not use OpenMP; programs or libraries that it starts or loads may"
+                "{path} and its libraries do not use OpenMP; programs that it starts, or libraries that it loads, possibly do"
             ),
         )
         .remedy("to use OpenMP, compile and link the program with -fopenmp; to check a program that it starts: omptrace doctor PROGRAM")
@@ -233,7 +233,7 @@ pub(crate) fn hint_at_death(
     let hazards = symbol_versions::hazards_of(programs, loader);
     let known = if hazards.is_empty() { String::new() } else { format!(" ({})", hazards.join("; ")) };
     Some(format!(
-        "if the program runs without an error with --libgomp keep, the crash is caused by {} in place of libgomp{known}",
+        "if the program runs without an error with --libgomp keep, the crash is caused by {}, which replaced libgomp{known}",
         stand_in.libomp.display()
     ))
 }

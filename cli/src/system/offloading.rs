@@ -149,7 +149,7 @@ impl Nvidia<'_> {
             (Some(path), _) => {
                 let path = path.display();
                 let restricted = match self.is_restricted() {
-                    true => "; only root may read them (RmProfilingAdminOnly)",
+                    true => "; only root may read these records (RmProfilingAdminOnly)",
                     false => "",
                 };
                 format!("device records from CUPTI ({path}, driver {driver}){restricted}")
@@ -282,7 +282,7 @@ mod tests {
             )
         );
         write(root, "proc/driver/nvidia/params", "A: 0\nRmProfilingAdminOnly: 1\n");
-        assert!(records(&both).contains("only root may read them"));
+        assert!(records(&both).contains("only root may read these records"));
         driver("580.65.06");
         assert!(records(&both).contains("/c/libcupti.so.13"));
         driver("470.82.01");

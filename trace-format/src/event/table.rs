@@ -346,8 +346,8 @@ events! {
         /// The stream contains samples of the thread whose stream is `thread_stream`. This is the first event in each
         /// chunk of the stream. `period_ns` is the requested CPU time between two samples.
         SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
-        /// What the thread does at the time of the event. The sample represents the preceding `weight_ns` of CPU time. `state` and
-        /// `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost task
+        /// What the thread does at the time of the event. The sample represents the preceding `weight_ns` of CPU time. `state`
+        /// and `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost task
         /// (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task. `exit_frame` and `enter_frame` are the
         /// frames of that task. Each of them is stored as the number of stack frames inside it, as -1 for a null
         /// pointer, or as -2 for an address that is in none of the stack's frames.
