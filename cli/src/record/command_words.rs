@@ -69,7 +69,7 @@ impl Words {
         if self.clear_environment() {
             return Some((
                 "the environment, which names the tracer's libraries, was cleared before the program was started",
-                "where the environment is cleared, start the program with: omptrace record -- PROGRAM",
+                "after the environment is cleared, start the program with: omptrace record -- PROGRAM",
             ));
         }
         if needs_preload && self.replace_preload() {
