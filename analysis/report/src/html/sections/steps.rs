@@ -174,7 +174,8 @@ fn lead(steps: &Steps) -> String {
     }
     if let Some(ns) = steps.drift_ns {
         let more = if ns < 0.0 { "less" } else { "more" };
-        words += &format!(" Each takes {} {more} than the one before.", time(ns.abs().round() as u64));
+        words +=
+            &format!(" Each step takes {} {more} than the previous step.", time(ns.abs().round() as u64));
     }
     words
 }
