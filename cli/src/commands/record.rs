@@ -68,13 +68,13 @@ pub(crate) enum Analyse {
 /// The treatment of the names of code: functions and source lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Symbols {
-    /// Store them in the trace when the program has ended, so that they remain valid in copies of the trace and after the
-    /// program is rebuilt.
+    /// Store the names in the trace when the program has ended, so that they remain valid in copies of the trace and after
+    /// the program is rebuilt.
     #[default]
     Embed,
-    /// Leave it to `convert`, which looks them up in the files that exist then, or to `symbolize`, which stores them.
+    /// Leave the lookup to `convert`, which uses the files that exist then, or to `symbolize`, which stores the names.
     Later,
-    /// Do not look them up; places are shown as modules and offsets.
+    /// Do not look up names; places are shown as modules and offsets.
     Off,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Record {
     /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
-    /// When to record MPI calls: if the program needs an MPI library or an MPI launcher starts it, always, or never
+    /// When to record MPI calls: if the program needs an MPI library or is started by an MPI launcher, always, or never
     /// [LD_PRELOAD]
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) mpi: WhenMpi,

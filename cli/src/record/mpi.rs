@@ -28,10 +28,10 @@ use crate::system::mpi_libraries::{is_launcher, is_mpi_library};
 /// Whether calls of MPI are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenMpi {
-    /// If the program needs an MPI library, or an MPI launcher starts it
+    /// If the program needs an MPI library, or if an MPI launcher starts the program
     #[default]
     Auto,
-    /// Also if neither can be seen before the run
+    /// Always, even if neither can be detected before the run
     On,
     /// Never
     Off,
