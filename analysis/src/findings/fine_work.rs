@@ -141,7 +141,7 @@ impl Case<'_> {
         }
         let evidence = evidence(&[("visits", region.visits), ("useful_mean_ns", mean), ("cost_ns", cost)]);
         let text = format!(
-            "the work in the region {} takes less time than starting and ending the region: merge it with other regions, or use an if clause",
+            "the work in the region {} takes less time than starting and ending the region: merge the region with other regions, or use an if clause",
             at(place)
         );
         Some(Candidate {

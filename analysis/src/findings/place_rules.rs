@@ -26,12 +26,12 @@ impl Case<'_> {
         let (id, text) = match row.cause {
             Cause::Serial => (
                 "serial_part",
-                format!("{} keeps the other threads idle: parallelise it", serial_words(row.place)),
+                format!("{} keeps the other threads idle: parallelise this code", serial_words(row.place)),
             ),
             Cause::NarrowTeam => self.narrow(row, &at, &mut evidence),
             Cause::Imbalance if row.sums.around_single > 0 => (
                 "region_in_single",
-                format!("the region {at} starts inside a single or masked region while the outer team waits: start it outside that region"),
+                format!("the region {at} starts inside a single or masked region while the outer team waits: start the parallel region outside of the single or masked region"),
             ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
@@ -167,7 +167,7 @@ impl Case<'_> {
         let text = match u64::from(requested) < self.threads {
             true => format!("the region {at} requests only {requested} threads: raise num_threads"),
             false => format!(
-                "the region {at} uses fewer threads than other parts of the program: run other work in parallel with it"
+                "the region {at} uses fewer threads than other parts of the program: run other work in parallel with this region"
             ),
         };
         ("narrow_team", text)

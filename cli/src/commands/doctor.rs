@@ -206,7 +206,7 @@ fn programs_of(command: &[OsString], loader: &Loader) -> Result<Vec<Program>> {
     match Program::find(first, loader) {
         Some(_) => Ok(programs),
         None => Err(Failure::new(format!("{}: no such program", first.display()))
-            .hint("give its path, for example ./app")),
+            .hint("give the path of the program, for example ./app")),
     }
 }
 
@@ -453,7 +453,7 @@ impl Verdict {
             Traceable::Yes => "can be traced",
             Traceable::Observed => "can be traced on GCC's runtime",
             Traceable::Replaced => "can be traced on LLVM's runtime",
-            Traceable::Unknown => "the file does not show whether it can be traced",
+            Traceable::Unknown => "the file does not show whether the program can be traced",
             Traceable::No => "cannot be traced",
         };
         writeln!(out, "\nProgram {}: {verdict}", self.path.display())?;

@@ -195,7 +195,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         Some(root) => {
             libraries.clear();
             message::note(&format!(
-                "the root directory {} does not contain the tracer's libraries, so they are not preloaded into programs that run there",
+                "the root directory {} does not contain the tracer's libraries, so these libraries are not preloaded into programs that run in this root directory",
                 root.display()
             ));
         }
@@ -466,7 +466,7 @@ const NOT_LOADED: i32 = 127;
 const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", increase the space for thread-local storage, which is small with --audit, by setting GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
-const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if it finds the tracer but cannot load it, record with --preload";
+const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if the runtime finds the tracer but cannot load it, record with --preload";
 
 /// Where a trace may be that `record` does not find.
 const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere: the tracer prints the path to stderr";
@@ -531,7 +531,9 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
     let then = "to finish any traces that exist, use omptrace recover";
     match (&notes.unread, unseen) {
-        (Some(error), _) => Some(format!("the notes about its traces cannot be read: {error}; {then}")),
+        (Some(error), _) => {
+            Some(format!("the notes about the program's traces cannot be read: {error}; {then}"))
+        }
         (None, Some((path, error))) => {
             Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
         }

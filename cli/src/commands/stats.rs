@@ -326,7 +326,7 @@ fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         NoAnswer::Phase { known } if known.is_empty() => failure.hint(
-            "a program starts a phase with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\"), and ends it with command 65",
+            "a program names phases with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\") at the start of a phase and command 65 at its end",
         ),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,

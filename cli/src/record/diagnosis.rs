@@ -182,7 +182,7 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
             Traceable::No,
             format!("{path} needs {}, which the loader does not find", missing.name),
         )
-        .remedy("add its directory to LD_LIBRARY_PATH, or load the environment module that does so");
+        .remedy("add the directory of this library to LD_LIBRARY_PATH, or load the environment module that does so");
     }
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");

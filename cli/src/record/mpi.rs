@@ -95,7 +95,7 @@ pub(crate) fn linked_statically(libraries: &[PathBuf], programs: &[Program]) -> 
     let has_mpi = |program: &&Program| elf::defines(&program.path, &["PMPI_Init"]);
     let program = programs.iter().filter(|_| !libraries.is_empty()).find(has_mpi)?;
     let path = program.path.display();
-    Some(format!("MPI is linked statically into {path}, so its MPI calls are not visible"))
+    Some(format!("MPI is linked statically into {path}, so the program's MPI calls are not visible"))
 }
 
 /// Whether this rank is to be recorded.

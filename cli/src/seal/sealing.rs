@@ -156,7 +156,7 @@ pub(crate) fn report_problems(done: &[Done]) {
         report_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
             message::note(&format!(
-                "{}: its events in {} were added; that file is kept, because it may belong to another trace",
+                "{}: the events in the spool {} were added to this trace; the spool is kept, because it may belong to another trace",
                 message::near(trace).display(),
                 message::near(spool).display()
             ));

@@ -39,11 +39,11 @@ causes! {
         "workers reported the ends of constructs after the end of their parallel region; these ends were moved to the end of the parallel region";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
-        "the runtime did not report the ends of `single` regions; each is shown until the next worksharing region or barrier starts";
+        "the runtime did not report the ends of `single` regions; each of these regions is shown until the next worksharing region or barrier starts";
     /// LLVM's primary thread of a nested team reports the end of its region after it has returned the team. By then,
     /// another thread may have started a region with that team.
     MisnamedRegion Note "misnamed_region"
-        "ends of parallel regions identified the region of another thread; each ends the region of its own task instead";
+        "ends of parallel regions identified the region of another thread; each of these ends is assigned to the region of its own task instead";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
     ReportedAgain Note "reported_again" "the starts of some constructs were reported more than once; each start was counted once";
     /// OpenUH and TAU: a thread was idle before tracing began, or the end of a wait is reported that did not take
@@ -52,13 +52,13 @@ causes! {
         "ends of idle times and waits were reported without a start: the idle time or wait started before the trace, or there was nothing to wait for";
     /// LLVM waits for the detached tasks of a team of one after it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
-        "parallel regions of one thread were reported to end before their tasks were complete; each is shown until the last of these tasks ends";
+        "parallel regions of one thread were reported to end before their tasks were complete; each of these regions is shown until its last task ends";
     /// LLVM names an ended task when it runs tasks of a former team.
     EndedTask Note "ended_task"
         "threads switched to tasks that had already ended; in the timeline, these threads continue with the outer task";
     /// The event was lost or not delivered, or the program died before it.
     MissingEnd Warning "missing_end"
-        "regions had no end; they end with the outer region or with the trace";
+        "the ends of regions were not reported; these regions end with the outer region or with the trace";
     /// The start event was lost or not delivered.
     EndWithoutBegin Warning "end_without_begin" "ends of constructs were reported without a start; these ends were left out";
     /// `OMPTRACE_EVENTS` excludes the counterpart.

@@ -106,7 +106,7 @@ kinds! {
     ChunkCopyDamaged Note "chunk_copy_damaged"
         "a copy of a chunk is damaged; another copy was used";
     ChunkCodec Error "chunk_codec"
-        "a chunk is stored in a form that this version does not know; it was skipped";
+        "a chunk is stored in a form that this version does not know, and was skipped";
     ChunkCut Error "chunk_cut"
         "the last # words of a chunk are not events and were skipped";
     EventsDamaged Error "events_damaged"

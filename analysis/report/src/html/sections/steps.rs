@@ -49,8 +49,9 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         },
         match steps.steps_per_bin {
             0 | 1 => String::new(),
-            many =>
-                format!(" Each column is the median of {many} steps, with a line up to the longest of them."),
+            many => format!(
+                " Each column is the median of {many} steps, with a line up to the longest of these steps."
+            ),
         },
         if top < steps.longest_ns { " Columns that would be longer are cut off." } else { "" }
     );
