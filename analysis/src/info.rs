@@ -1,9 +1,7 @@
 //! A summary of a trace: its program, machine and time, and how complete it is.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
 
-use omptrace_symbols::printable::printable;
 use omptrace_trace_format::metadata::{Counting, Device, Mpi, Record, Sampling};
 use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
@@ -105,9 +103,6 @@ pub struct SerialInfo {
     pub between_ns: u64,
     /// After the last parallel region.
     pub after_ns: u64,
-    /// The same as text.
-    #[serde(skip)]
-    words: String,
 }
 
 impl SerialInfo {
@@ -117,7 +112,6 @@ impl SerialInfo {
             before_ns: process.serial_before_ns?,
             between_ns: process.serial_between_ns?,
             after_ns: process.serial_after_ns?,
-            words: process.serial_words().map(|(serial, place)| format!("{serial}: {place}"))?,
         })
     }
 }
@@ -297,22 +291,10 @@ impl Info {
             self.mpi_deadlock.clone_from(&job.deadlock);
         }
     }
-
-    /// How the program ended, in words: with the exit status that `record` observed, if the process has ended.
-    pub fn end_words(&self) -> String {
-        let status = self.record.as_ref().and_then(|record| record.exit_status);
-        match (&*self.ending, status) {
-            (ENDED, Some(status)) => format!("exited with status {status}"),
-            // Only the parent process knows whether it exited or died.
-            (ENDED, None) => "the program ended by itself".to_owned(),
-            (words, Some(status)) => format!("{words}; exit status {status}"),
-            (words, None) => words.to_owned(),
-        }
-    }
 }
 
 /// [`Info::ending`] of a process whose runtime announced its end.
-const ENDED: &str = "ended";
+pub const ENDED: &str = "ended";
 
 fn program(reader: &Reader) -> ProgramInfo {
     let process = reader.metadata().process.clone().unwrap_or_default();
@@ -427,227 +409,5 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
         checkpoint_bytes: summary.checkpoint_bytes,
         bytes_per_event: if events == 0 { 0.0 } else { summary.file_bytes as f64 / events as f64 },
         sealed: summary.sealed,
-    }
-}
-
-/// The MPI library, and the rank of the process.
-fn mpi_line(mpi: &Mpi) -> String {
-    let place = mpi.rank.zip(mpi.size).map(|(rank, size)| format!(", rank {rank} of {size}"));
-    let level = mpi.thread_level.get("provided").and_then(|level| level.as_str());
-    let level = level.map(|level| format!(", {level}"));
-    // Open MPI appends its package and repository.
-    let library = mpi.library.split(',').next().unwrap_or_default();
-    let library = library.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{library}{}{}", place.unwrap_or_default(), level.unwrap_or_default())
-}
-
-/// Several lines, each with a label and a value.
-impl fmt::Display for Info {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = Lines(f);
-        lines.line("trace", &self.file)?;
-        lines.line("program", &self.program.name)?;
-        lines.line("command", &self.program.command_line.join(" "))?;
-        lines.line("directory", &self.program.directory)?;
-        lines.line("machine", &machine_line(&self.machine))?;
-        if let Some(clock) = &self.clock {
-            lines.line("clock", &clock_line(clock))?;
-        }
-        lines.line("start", &self.start)?;
-        lines.line("duration", &duration_line(self))?;
-        if let Some(serial) = &self.serial {
-            lines.line("serial", &serial.words)?;
-        }
-        if let Some(mpi) = &self.mpi {
-            lines.line("MPI", &mpi_line(mpi))?;
-        }
-        if let Some(note) = &self.mpi_note {
-            lines.line("MPI", note)?;
-        }
-        lines.line("end", &self.end_words())?;
-        lines.line("runtime", &runtime_line(&self.runtime))?;
-        lines.line("library", &self.runtime.path)?;
-        if let Some(record) = &self.record {
-            if let Some(library) = &record.libgomp_replaced_by {
-                lines.line("libgomp", &format!("replaced by {library}"))?;
-            }
-            let energy = record.energy.iter().filter_map(|energy| {
-                let joules = energy.joules()?;
-                Some(format!("{joules:.1} J in {}", energy.zone))
-            });
-            let energy: Vec<String> = energy.collect();
-            if !energy.is_empty() {
-                let all =
-                    format!("{}; an estimate that covers all programs on the machine", energy.join(", "));
-                lines.line("energy", &all)?;
-            }
-        }
-        lines.list("quirks", &self.runtime.quirks)?;
-        for (meaning, names) in &self.callbacks {
-            lines.line(&format!("callbacks {meaning}"), &names.join(" "))?;
-        }
-        lines.line("tracer", &self.runtime.tracer)?;
-        lines.line("size", &size_line(self))?;
-        lines.line("events", &self.events.to_string())?;
-        lines.line("lost", &self.lost.to_string())?;
-        let counts: Vec<String> =
-            self.events_by_name.iter().map(|(name, count)| format!("{count:>12} {name}")).collect();
-        lines.list("by name", &counts)?;
-        let streams: Vec<String> = self.streams.iter().map(stream_line).collect();
-        lines.list("streams", &streams)?;
-        for (number, device) in &self.devices {
-            lines.list(&format!("device {number}"), &device_lines(device))?;
-        }
-        if let Some(sampling) = &self.sampling {
-            lines.list("samples", &sampling_lines(sampling))?;
-        }
-        if let Some(counting) = &self.counters {
-            lines.list("counters", &counting.lines())?;
-        }
-        lines.list("messages", &self.messages)?;
-        let withheld: Vec<String> =
-            self.withheld.iter().map(|(callback, why)| format!("{callback}: {why}")).collect();
-        lines.list("withheld", &withheld)?;
-        lines.list("findings", &self.findings)
-    }
-}
-
-/// Writes lines of a label and a value. Leaves out empty values, and keeps each value on a single line, whatever the
-/// trace contains.
-struct Lines<'a, 'f>(&'a mut fmt::Formatter<'f>);
-
-impl Lines<'_, '_> {
-    fn line(&mut self, word: &str, text: &str) -> fmt::Result {
-        if text.is_empty() { Ok(()) } else { writeln!(self.0, "{:<17} {}", printable(word), printable(text)) }
-    }
-
-    fn list(&mut self, word: &str, items: &[impl fmt::Display]) -> fmt::Result {
-        let words = std::iter::once(word).chain(std::iter::repeat(""));
-        items.iter().zip(words).try_for_each(|(item, word)| self.line(word, &item.to_string()))
-    }
-}
-
-fn duration_line(info: &Info) -> String {
-    let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
-    let duration = seconds(info.duration_ns);
-    match info.before_tracing_ns {
-        Some(before) => {
-            format!("{duration} from start to end of the process; tracing began after {}", seconds(before))
-        }
-        None => format!("{duration} since tracing began; the trace does not say when the process started"),
-    }
-}
-
-fn machine_line(machine: &MachineInfo) -> String {
-    let mut line = machine.host.clone();
-    if !machine.cpu.is_empty() {
-        let _ = write!(line, ", {} CPUs, {}", machine.cpus, machine.cpu);
-    }
-    if !machine.affinity.is_empty() {
-        let _ = write!(line, ", process on {}", machine.affinity);
-    }
-    line
-}
-
-fn clock_line(clock: &ClockInfo) -> String {
-    let rate = match clock.ticks_per_second {
-        rate if rate >= 1e9 => format!("{:.2} GHz", rate / 1e9),
-        rate => format!("{:.1} MHz", rate / 1e6),
-    };
-    // Times are printed in whole nanoseconds, so no better resolution is claimed.
-    format!("{}, {rate}: times are exact to {:.0} ns", clock.kind, clock.resolution_ns.max(1.0))
-}
-
-fn runtime_line(runtime: &RuntimeInfo) -> String {
-    match &runtime.version[..] {
-        "" => String::new(),
-        version if runtime.omp_version == 0 => {
-            format!("{version} (tools interface {})", runtime.dialect)
-        }
-        version => format!("{version} (OpenMP {}, tools interface {})", runtime.omp_version, runtime.dialect),
-    }
-}
-
-fn size_line(info: &Info) -> String {
-    let size = &info.size;
-    let mut line = format!("{} bytes, {:.2} per event", size.file_bytes, size.bytes_per_event);
-    if size.spool_bytes > 0 {
-        let _ = write!(line, ", spool {} bytes", size.spool_bytes);
-    }
-    if !size.sealed {
-        line += ", not sealed";
-    }
-    line
-}
-
-fn sampling_lines(sampling: &Sampling) -> Vec<String> {
-    let period = sampling.period_ns as f64 / 1e6;
-    let asked = format!("requested every {period} ms of CPU time ({})", sampling.clock);
-    let problems = once_each(&sampling.problems);
-    std::iter::once(asked).chain(problems).collect()
-}
-
-/// Each problem once, in the order of first occurrence, with the number of occurrences: tracers up to 0.2.0 repeat
-/// messages.
-fn once_each(problems: &[String]) -> Vec<String> {
-    let mut counts: Vec<(&String, usize)> = Vec::new();
-    for problem in problems {
-        match counts.iter_mut().find(|(known, _)| *known == problem) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((problem, 1)),
-        }
-    }
-    let line = |(problem, count): (&String, usize)| match count {
-        1 => problem.clone(),
-        count => format!("{problem} ({count} times)"),
-    };
-    counts.into_iter().map(line).collect()
-}
-
-fn device_lines(info: &DeviceInfo) -> Vec<String> {
-    let DeviceInfo { device, timeline } = info;
-    let records = match &device.records[..] {
-        "" => "no trace records".to_owned(),
-        format => format!("trace records in {format} format"),
-    };
-    let kind = if device.r#type.is_empty() { "unknown type" } else { &device.r#type };
-    let mut lines = vec![format!("{kind}, {records}")];
-    lines.extend(once_each(&device.problems));
-    let counts = &device.counts;
-    lines.extend(counts.iter().map(|(what, count)| format!("{count:>12} {what}")));
-    let shown = [
-        (timeline.records, "operations shown by the device's records"),
-        (timeline.host_observed, "operations shown with the timestamps that the host observed"),
-        (timeline.without_record, "operations that have no record, although the device was traced"),
-        (timeline.uncorrelated, "records that match no operation of the host"),
-        (timeline.peak_bytes, "bytes of device memory in use at the peak"),
-    ];
-    let shown = shown.iter().filter(|(count, _)| *count > 0);
-    lines.extend(shown.map(|(count, what)| format!("{count:>12} {what}")));
-    lines.extend(timeline.clock.map(|clock| clock.to_string()));
-    lines
-}
-
-fn stream_line(stream: &StreamInfo) -> String {
-    let StreamInfo { stream: number, thread, os_tid, events, chunks, .. } = stream;
-    let mut line =
-        format!("{number:>4} {thread:<20} thread {os_tid:<8} {events:>12} events {chunks:>6} chunks");
-    if !stream.os_name.is_empty() {
-        let _ = write!(line, "  {}", stream.os_name);
-    }
-    if stream.missing_chunks > 0 {
-        let _ = write!(line, "  {} chunks missing", stream.missing_chunks);
-    }
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_problem_is_shown_once() {
-        let problems = ["b", "a", "b", "b"].map(str::to_owned);
-        assert_eq!(once_each(&problems), ["b (3 times)", "a"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Answers from traces, in numbers and words: statistics of constructs, teams, locks and devices ([`Stats`]), a summary
+//! Answers from traces, in numbers: statistics of constructs, teams, locks and devices ([`Stats`]), a summary
 //! ([`Info`]), whether a trace is sound ([`check()`]).
 //!
 //! ```text
@@ -14,7 +14,6 @@
 //! answers        results of all processes together
 //! passes         reads a timeline once or twice, in windows and segments, for all of these
 //! summary        the results that are stored in a trace; compare: comparison of several runs
-//! text           numbers as tables and words
 //! ```
 #![forbid(unsafe_code)]
 
@@ -35,7 +34,6 @@ mod scaling;
 mod states;
 pub mod summary;
 mod talp;
-mod text;
 mod what_if;
 
 pub use check::{check, check_job};
@@ -46,19 +44,16 @@ pub use constructs::phases::RECORDED;
 pub use constructs::ranges::RangeStats;
 pub use constructs::steps::{Step, StepBin, Steps};
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
-pub use info::Info;
+pub use info::{ClockInfo, DeviceInfo, ENDED, Info, MachineInfo, RuntimeInfo, StreamInfo};
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::{ProcessStats, program_of};
 pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
-    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
-    Times,
+    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,
+    TeamStats, ThreadStats, Times,
 };
+pub use model::sum;
 pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
 pub use passes::{Input, NoAnswer, Options};
-pub use text::rank_waits::wait_state_words;
-pub use text::stats::By;
-pub use text::styled::{Line, Lines, Look, Tint, shortened};
-pub use text::table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};

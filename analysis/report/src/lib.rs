@@ -1,6 +1,7 @@
-//! A page to hand on: what `omptrace report` makes of answers. Nothing is read here: who calls it brings numbers and sources.
+//! Every text, table and page that is made of answers. Nothing is read here: the caller brings numbers and sources.
 //!
 //! ```text
+//! Stats, Diff, Scaling, Info --> text: first screen, tables, sentences
 //! Report --> html: sections of escaped text + state_raster (threads over time) + assets --> one page of MAX_PAGE bytes at most
 //!       \--> markdown, of MAX_MARKDOWN bytes at most
 //! ```
@@ -9,12 +10,25 @@
 mod html;
 mod input;
 mod markdown;
+mod text;
 
 pub use html::MAX_PAGE;
 pub use html::palette::{GROUPS, Group};
 pub use html::source::SourceFile;
 pub use input::Report;
 pub use markdown::MAX_MARKDOWN;
+pub use text::answers::{finding_line, headline};
+pub use text::diff::{Shown, diff_text, row_label, row_subject};
+pub use text::first_screen::{
+    doubts, efficiency_bars, finding_cards, first_screen, help_command, useful_percent,
+};
+pub use text::info::{end_words, info_text};
+pub use text::rank_waits::{rank_wait_lines, wait_state_words};
+pub use text::ranks::rank_lines;
+pub use text::scaling::scaling_text;
+pub use text::stats::{By, stats_tables, table_by};
+pub use text::styled::{Line, Lines, Look, Tint, shortened};
+pub use text::table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};
 
 use html::source;
 use omptrace_analysis::Stats;

@@ -2,7 +2,12 @@
 
 use std::fmt::Write;
 
-use omptrace_analysis::{Layout, Style, markdown, printable};
+use omptrace_analysis::printable;
+
+use crate::text::diff::{Shown, diff_text};
+use crate::text::scaling::scaling_text;
+use crate::text::stats::stats_tables;
+use crate::text::table::{Layout, Style, markdown};
 
 use crate::input::Report;
 
@@ -31,13 +36,13 @@ fn with_rows(report: &Report<'_>, rows: usize) -> String {
     let layout = Layout { top: Some(rows), is_short: true, style: Style::Markdown, ..Layout::default() };
     let mut text = String::new();
     // Writing to memory does not fail.
-    let _infallible = write!(text, "# {}\n\n{}", markdown(&report.title), report.stats.tables(layout));
+    let _infallible = write!(text, "# {}\n\n{}", markdown(&report.title), stats_tables(report.stats, layout));
     if let Some(diff) = report.diff {
-        let shown = omptrace_analysis::compare::Shown { all: false };
-        let _infallible = write!(text, "\n## compared\n\n{}", diff.text(layout, shown));
+        let shown = Shown { all: false };
+        let _infallible = write!(text, "\n## compared\n\n{}", diff_text(diff, layout, shown));
     }
     if let Some(scaling) = report.scaling {
-        let _infallible = write!(text, "\n## scaling\n\n{}", scaling.text(layout));
+        let _infallible = write!(text, "\n## scaling\n\n{}", scaling_text(scaling, layout));
     }
     let instances = report.stats.answers.findings.iter().take(3);
     let commands: Vec<String> = instances

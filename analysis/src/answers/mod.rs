@@ -10,11 +10,12 @@ pub(crate) mod effort;
 pub(crate) mod mergeable;
 pub(crate) mod of_process;
 
-pub use crate::findings::{RULES, Rule};
+pub use crate::findings::{RULES, Rule, at};
 pub use crate::model::accounting::Accounting;
 pub use crate::model::answers::{
-    Answers, Blame, Blocked, CriticalPath, Efficiency, Finding, FunctionName, FunctionShare, Moment,
-    NO_FINDING, NotPredicted, NotSeen, OtherThreads, PathRow, RegionAnswer, SCHEMA, TaskRegion, WhatIf,
+    Answers, Blame, Blocked, CriticalPath, Efficiency, Finding, FunctionName, FunctionShare, LoopAnswer,
+    Moment, NO_FINDING, NotPredicted, NotSeen, OtherThreads, PathRow, RegionAnswer, SCHEMA, TaskRegion,
+    UsefulAt, WhatIf,
 };
 pub use crate::model::cause::Cause;
 pub use crate::model::place::{Place, Position};

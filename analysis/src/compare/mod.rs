@@ -7,7 +7,6 @@
 
 mod condition;
 mod diff;
-mod diff_text;
 mod functions;
 mod metric;
 mod named_place;
@@ -22,7 +21,6 @@ mod useful;
 
 pub use condition::{Condition, Conditions, Unmet};
 pub use diff::{Diff, Options, Side, UnknownPlace};
-pub use diff_text::Shown;
 pub use functions::FunctionPair;
 pub use metric::{Metric, RegionPair, Row, StepNumbers};
 pub use run::{FunctionTime, Run};

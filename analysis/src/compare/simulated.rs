@@ -5,7 +5,6 @@ use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency, RegionAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
-use crate::text::table::Layout;
 
 /// A generator of random numbers: xorshift.
 struct Random(u64);
@@ -177,43 +176,4 @@ fn conditions_fail_beyond_their_limit_only() {
     // Noise of 20 % hides 10 %.
     let noise = Noise::Normal(0.6);
     assert_eq!(failed(both, &runs(1, 5, noise, 0.0, 40), &runs(2, 5, noise, 0.6, 40)), "");
-}
-
-#[test]
-fn differences_are_shown_in_80_columns() {
-    let noise = Noise::Normal(0.01);
-    let (before, after) = (runs(1, 5, noise, 0.0, 40), runs(2, 5, noise, 0.3, 52));
-    let options =
-        Options { conditions: vec!["duration>3%".parse().expect("a condition")], ..Options::default() };
-    let layout = Layout { width: Some(80), ..Layout::default() };
-    let text = |before: &[Run], after: &[Run], options: &Options| {
-        let diff = Diff::of(before, after, options);
-        diff.text(layout, crate::compare::Shown::default()).to_string()
-    };
-    assert_eq!(
-        text(&before, &after, &options),
-        "\
-before: 5 runs on 4 threads, 6.00 s on average
-after: 5 runs on 4 threads, 6.29 s on average
-5 significant differences
-
-mean of the runs            before   after       change     95 % interval
-duration                    6.00 s  6.29 s       +4.9 %      +4.4 to +5.4
-parallel efficiency         80.0 %  76.2 %  -3.8 points      -3.9 to -3.7
-load imbalance              899 ms  1.20 s      +33.4 %    +33.0 to +33.8
-parallel @a.c:60 -> a.c:72
-  duration                  999 ms  1.29 s      +29.5 %    +28.3 to +30.7
-  load imbalance            149 ms  449 ms     +200.3 %  +197.8 to +202.7
-
-failed: duration>3%: +4.9 %
-"
-    );
-    assert!(
-        text(&before, &before, &Options::default())
-            .ends_with("no significant difference; the smallest detectable change in duration is 2.0 %\n")
-    );
-    let single = text(&before[..1], &after[..1], &Options::default());
-    assert!(single.contains("a single run does not show how much runs of the same program vary"), "{single}");
-    assert!(single.contains("\n  load imbalance "), "{single}");
-    assert!(single.lines().all(|line| line.len() <= 80), "{single}");
 }

@@ -9,7 +9,6 @@ use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
 use crate::model::cause::Cause;
 use crate::model::place::Place;
-use crate::text::table::time;
 
 /// A place whose useful time grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -22,18 +21,6 @@ pub struct UsefulGrowth {
     pub before_ns: u64,
     /// The same after.
     pub after_ns: u64,
-}
-
-impl UsefulGrowth {
-    /// The place and its times in words.
-    pub(super) fn words(&self) -> String {
-        let place = match self.place.is_serial() {
-            true => self.place.construct_name(),
-            false => self.place.long(),
-        };
-        let (before, after) = (time(self.before_ns), time(self.after_ns));
-        format!("grows most in {place}, from {before} to {after}")
-    }
 }
 
 /// The useful time of a place in each run of both sets.

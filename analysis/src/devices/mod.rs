@@ -95,7 +95,7 @@ impl Site {
 
     /// The location as shown to users: file and line, or if these are unknown, the function; `None` if neither is
     /// known.
-    pub(crate) fn name(&self, file_names: &FileNames) -> Option<String> {
+    pub fn name(&self, file_names: &FileNames) -> Option<String> {
         let line = self.file.as_deref().zip(self.line);
         let line = line.map(|(file, line)| format!("{}:{line}", file_names.name(file)));
         line.or_else(|| self.function.clone())
@@ -247,7 +247,7 @@ impl Devices {
 
 impl DeviceUse {
     /// The names of source files as shown to users.
-    pub(crate) fn file_names(&self) -> FileNames {
+    pub fn file_names(&self) -> FileNames {
         let places = self.places.iter().map(|place| &place.site);
         let sites = places.chain(self.memory.iter().map(|place| &place.site));
         FileNames::of(sites.filter_map(|site| site.file.as_deref()))

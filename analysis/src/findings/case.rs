@@ -97,7 +97,7 @@ pub(crate) fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
 }
 
 /// A place in words: `at jacobi.c:41`, `near jacobi.c:41`.
-pub(crate) fn at(place: &Place) -> String {
+pub fn at(place: &Place) -> String {
     match (place.source(), &place.function) {
         (Some(source), _) => format!("at {source}"),
         _ if place.position == Some(Position::Inside) => format!("\"{}\"", place.long()),

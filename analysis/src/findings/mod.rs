@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-pub(crate) use case::at;
+pub use case::at;
 use case::{Candidate, Case, evidence, finding, without_region_cost};
 use devices::is_small_kernel;
 use rule_table::{

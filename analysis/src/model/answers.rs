@@ -82,6 +82,33 @@ pub struct Answers {
     pub waits_note: Option<String>,
 }
 
+impl Answers {
+    /// Whether there is any thread time.
+    pub fn has_time(&self) -> bool {
+        self.accounting.total() > 0
+    }
+
+    /// The losses, largest first.
+    pub fn losses(&self) -> Vec<(Cause, u64)> {
+        let losses = self.accounting.iter();
+        let mut losses: Vec<_> = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0).collect();
+        losses.sort_by_key(|(cause, ns)| (std::cmp::Reverse(*ns), *cause));
+        losses
+    }
+
+    /// What is blamed for the waits with this cause.
+    pub fn blamed_for(&self, cause: Cause) -> impl Iterator<Item = &Blame> {
+        self.blame.iter().filter(move |blame| blame.cause == cause)
+    }
+
+    /// The place to which at least half of a cause's time is due, if there is one.
+    pub(crate) fn mostly_due_to(&self, cause: Cause) -> Option<&Place> {
+        let first = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
+        let is_most = first.ns >= self.accounting[cause] / 2;
+        is_most.then_some(&first.place)
+    }
+}
+
 /// A function, as the user's model of samples shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FunctionName {
@@ -394,7 +421,7 @@ impl LoopAnswer {
 
     /// The first clause that is as good as the best one (the clauses are ordered from simple to complex), and its
     /// saving; `None` if no clause saves time, or if too little is known.
-    pub(crate) fn best(&self) -> Option<(&ScheduleTime, u64)> {
+    pub fn best(&self) -> Option<(&ScheduleTime, u64)> {
         let saved = self.schedules.iter().map(|with| self.recorded_ns.saturating_sub(with.duration_ns));
         let mut all = self.schedules.iter().zip(saved.clone());
         let most = saved.max().filter(|most| *most > 0 && self.is_known())?;

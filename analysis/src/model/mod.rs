@@ -34,7 +34,7 @@ pub(crate) mod rank_waits;
 pub(crate) mod region_table;
 pub(crate) mod state_sums;
 pub(crate) mod stats;
-pub(crate) mod sum;
+pub mod sum;
 pub(crate) mod sum_macro;
 pub(crate) mod task_levels;
 pub(crate) mod within;

@@ -179,7 +179,7 @@ impl Place {
     }
 
     /// The serial code between two regions; `None` at the program's start and end.
-    pub(crate) fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
+    pub fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
         let name = |place: &Place| place.source().unwrap_or_else(|| place.without_function());
         let construct = match (after, before) {
             (Some(after), Some(before)) => {
@@ -285,7 +285,7 @@ impl Place {
     }
 
     /// The file without its directories, and the line; `None` if the line is not the construct's own.
-    pub(crate) fn source(&self) -> Option<String> {
+    pub fn source(&self) -> Option<String> {
         let is_own = !matches!(self.position, Some(Position::Inside | Position::Near));
         self.line_name().filter(|_| is_own)
     }

@@ -78,6 +78,27 @@ pub struct Charge {
     pub ranks: u64,
 }
 
+impl Charge {
+    /// What the rank did, as its own: `work at solve.c:41`, `wait in MPI_Recv at halo.c:20`.
+    pub fn what(&self) -> Option<String> {
+        let cause = self.cause?;
+        let Some(place) = &self.place else {
+            return Some(match cause {
+                Cause::Useful => "serial code".to_owned(),
+                _ => cause.title().to_owned(),
+            });
+        };
+        let at = place.at_short();
+        Some(match cause {
+            Cause::Useful if place.is_serial() => place.construct_name(),
+            Cause::Useful => format!("work {at}"),
+            Cause::MpiWait => format!("wait in {} {at}", place.construct_name()),
+            _ if cause.is_mpi_call() => format!("{} {at}", place.construct_name()),
+            _ => format!("{} {at}", cause.title()),
+        })
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 fn is_zero(ns: &u64) -> bool {
     *ns == 0

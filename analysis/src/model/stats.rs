@@ -250,7 +250,7 @@ impl Times {
 }
 
 /// Marks constructs whose time is mostly the tracer's.
-pub(crate) const NEAR_EVENT_COST: &str = "~";
+pub const NEAR_EVENT_COST: &str = "~";
 
 /// The numbers of a construct at a location in the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 //! around.
 
 /// A sum.
-pub(crate) trait Sum {
+pub trait Sum {
     /// Adds `more`.
     fn grow_by(&mut self, more: Self);
 }
@@ -14,7 +14,7 @@ impl Sum for u64 {
 }
 
 /// The sum of all values.
-pub(crate) fn sum(all: impl IntoIterator<Item = u64>) -> u64 {
+pub fn sum(all: impl IntoIterator<Item = u64>) -> u64 {
     all.into_iter().fold(0, u64::saturating_add)
 }
 

@@ -4,14 +4,12 @@
 //! it is the sum of the differences over all causes: an integer, which does not depend on the order of the ranks.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 use crate::model::process_stats::ProcessStats;
-use crate::text::table::{Layout, time, write_wrapped};
 
 /// Maximum number of outliers.
 const MAX_OUTLIERS: usize = 5;
@@ -19,8 +17,6 @@ const MAX_OUTLIERS: usize = 5;
 const MIN_SHARE: f64 = 0.05;
 /// With fewer ranks, no rank is typical.
 const MIN_RANKS: usize = 3;
-/// Maximum number of ranks that a line lists.
-const MAX_NAMED: usize = 12;
 
 /// The comparison of a job's ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -102,62 +98,6 @@ impl Ranks {
         let far = far.filter(|outlier| outlier.distance_ns > least);
         self.outliers = far.take(MAX_OUTLIERS).collect();
     }
-
-    /// Writes the comparison as text.
-    pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
-        for line in self.lines() {
-            write_wrapped(f, &line, 0, layout)?;
-        }
-        Ok(())
-    }
-
-    /// The number of ranks, the outliers, the missing ranks, and those that died.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let first: String = match (self.median, &self.outliers[..]) {
-            (None, _) => format!("{} ranks", self.count),
-            (Some(median), []) => {
-                format!("{} ranks, all similar to rank {median}, which is closest to the median", self.count)
-            }
-            (Some(median), _) => format!(
-                "{} ranks; rank {median} is closest to the median; the ranks that differ most from the median are:",
-                self.count
-            ),
-        };
-        lines.push(first);
-        lines.extend(self.outliers.iter().map(|outlier| {
-            format!(
-                "rank {}: {} {}, the median {}",
-                outlier.rank,
-                time(outlier.ns),
-                outlier.cause.name().replace('_', " "),
-                time(outlier.median_ns)
-            )
-        }));
-        if !self.missing.is_empty() {
-            lines.push(format!("no trace of {}", named(&self.missing)));
-        }
-        if !self.died.is_empty() {
-            lines.push(format!("killed or not finished: {}", named(&self.died)));
-        }
-        lines
-    }
-}
-
-/// `rank 3`, `ranks 3, 5 and 7 more`.
-fn named(ranks: &[u32]) -> String {
-    let mut words = match ranks {
-        [_] => "rank ".to_owned(),
-        _ => "ranks ".to_owned(),
-    };
-    for (index, rank) in ranks.iter().take(MAX_NAMED).enumerate() {
-        let comma = if index > 0 { ", " } else { "" };
-        let _ = write!(words, "{comma}{rank}");
-    }
-    if ranks.len() > MAX_NAMED {
-        let _ = write!(words, " and {} more", ranks.len() - MAX_NAMED);
-    }
-    words
 }
 
 impl Outlier {
@@ -231,12 +171,5 @@ mod tests {
     fn ranks_of_several_jobs_are_not_missing() {
         let processes = [rank(0, 5, 5), rank(5, 5, 5), rank(0, 5, 5)];
         assert!(Ranks::of(&processes).expect("ranks").missing.is_empty());
-    }
-
-    #[test]
-    fn long_lists_are_cut() {
-        assert_eq!(named(&[3]), "rank 3");
-        let many: Vec<u32> = (0..20).collect();
-        assert_eq!(named(&many), "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 more");
     }
 }

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use omptrace_analysis::compare::{self, Conditions, Shown, UnknownPlace};
+use omptrace_analysis::compare::{self, Conditions, UnknownPlace};
+use omptrace_report::{Shown, diff_text};
 
 use crate::input::compared_runs;
 use crate::input::input_choice::SourceOptions;
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
         let mut stdout = streams::text();
         let shown = Shown { all: arguments.answer.wants_all() };
         let layout = message::layout(arguments.answer.rows(), arguments.md);
-        write!(stdout, "{}", diff.text(layout, shown))?;
+        write!(stdout, "{}", diff_text(&diff, layout, shown))?;
         stdout.flush()?;
     }
     if let Some(note) = before.iter().chain(&after).find_map(|run| run.answers.mpi_note.as_ref()) {

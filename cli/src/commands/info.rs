@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
                 writeln!(stdout)?;
             }
             is_first = false;
-            let text = message::folded(&info.to_string(), width, Some(VALUES));
+            let text = message::folded(&omptrace_report::info_text(&info).to_string(), width, Some(VALUES));
             write!(stdout, "{text}")?;
         }
         readers.push(reader);

@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Scaling) -> Result<Outcome> {
     } else {
         let mut stdout = streams::text();
         let layout = message::layout(None, arguments.md);
-        write!(stdout, "{}", scaling.text(layout))?;
+        write!(stdout, "{}", omptrace_report::scaling_text(&scaling, layout))?;
         stdout.flush()?;
     }
     Ok(Outcome::Success)

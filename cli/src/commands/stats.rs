@@ -8,8 +8,11 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use omptrace_analysis::answers::RegionAnswer;
 use omptrace_analysis::{
-    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, Line, LockStats, NoAnswer, Options,
-    PhaseStats, ProcessStats, Stats as Numbers, ThreadStats, Tint, counted, shortened, time,
+    ConstructStats, CounterStats, DeviceStats, FunctionStats, LockStats, NoAnswer, Options, PhaseStats,
+    ProcessStats, Stats as Numbers, ThreadStats,
+};
+use omptrace_report::{
+    By, Layout, Line, Tint, counted, first_screen, shortened, stats_tables, table_by, time,
 };
 use omptrace_symbols::parallel::limit_threads;
 use omptrace_trace_format::Reader;
@@ -282,7 +285,7 @@ fn one_by_one(
 /// The first screen, which stands on stdout as it is: what comes from traces is printable in it.
 fn print_first_screen(arguments: &Stats, stats: &Numbers, heading: Line) -> io::Result<()> {
     let look = message::look(&streams::stdout());
-    let lines = stats.first_screen(heading, arguments.answer.rows(), look);
+    let lines = first_screen(stats, heading, arguments.answer.rows(), look);
     print(streams::stdout(), &lines.text(look))
 }
 
@@ -391,8 +394,8 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     const ON_TERMINAL: usize = 16 << 10;
 
     let of = |layout: Layout| match by {
-        Some(by) => stats.table_by(by, layout).to_string() + &hint_at_sampling(stats, by),
-        None => stats.tables(layout).to_string(),
+        Some(by) => table_by(stats, by, layout).to_string() + &hint_at_sampling(stats, by),
+        None => stats_tables(stats, layout).to_string(),
     };
     let asked_for = answer.max_bytes().map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX));
     let is_for_terminal = streams::stdout().is_terminal() && !answer.wants_all() && layout.top.is_none();

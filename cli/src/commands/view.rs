@@ -102,7 +102,7 @@ fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let median = processes.find(|process| process.rank == ranks.median);
     let wanted = median.map(|process| process.id).into_iter().chain(wanted);
     let shown: Vec<PathBuf> = wanted.map(|id| paths[id as usize].clone()).collect();
-    for line in ranks.lines() {
+    for line in omptrace_report::rank_lines(&ranks) {
         message::note(&line);
     }
     Ok(shown)

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use omptrace_analysis::{Layout, Lines, Look, Style};
+use omptrace_report::{Layout, Lines, Look, Style};
 use omptrace_symbols::printable::{is_unprintable, printable};
 
 use crate::output::streams;

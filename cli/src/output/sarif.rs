@@ -6,7 +6,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use omptrace_analysis::answers::{Finding, Rule};
-use omptrace_analysis::{percent, printable, time};
+use omptrace_analysis::printable;
+use omptrace_report::{percent, time};
 use omptrace_symbols::normalised;
 use serde_json::{Value, json};
 

@@ -69,7 +69,7 @@ pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
     let (Some(finding), Some(worst)) = (finding, worst) else {
         return Highlights::of_tracks(tracks);
     };
-    let words = answers.in_a_line(finding);
+    let words = omptrace_report::finding_line(answers, finding);
     tracks.push(of_finding(finding, &words));
     let visible = around(worst, whole);
     let place = format!("{}..{}: {words}", units::seconds(visible.0), units::seconds(visible.1));
@@ -125,7 +125,7 @@ pub(crate) fn in_window(
         return (Highlights::of_tracks(view_steps::rows(stats.steps.as_ref(), window)), window);
     };
     let window = window_at(worst, length(all));
-    let words = answers.in_a_line(finding);
+    let words = omptrace_report::finding_line(answers, finding);
     let shown = Finding {
         instances: finding.instances.iter().filter(|moment| is_within(moment, window)).cloned().collect(),
         ..finding.clone()

@@ -20,7 +20,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use omptrace_analysis::{Line, Lines, Look, Stats, Tint, counted, shortened, time};
+use omptrace_analysis::Stats;
+use omptrace_report::{
+    Line, Lines, Look, Tint, counted, doubts, efficiency_bars, finding_cards, help_command, shortened, time,
+    useful_percent,
+};
 use omptrace_symbols as symbols;
 
 use crate::input::input_choice::{ReadFrom, Sources, Wanted};
@@ -95,16 +99,16 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     }
     if let Some(stats) = stats {
         let answers = &stats.answers;
-        lines.extend(answers.doubts(look));
+        lines.extend(doubts(answers, look));
         lines.gap();
-        lines.extend(answers.efficiency_bars(look));
+        lines.extend(efficiency_bars(answers, look));
         lines.gap();
-        lines.extend(answers.finding_cards(MAX_FINDINGS, look));
+        lines.extend(finding_cards(answers, MAX_FINDINGS, look));
         let more = answers.findings.len().saturating_sub(MAX_FINDINGS);
         if more > 0 {
             lines.push(Line::of(Tint::Dim, format!("  {more} more: omptrace stats {arguments}")));
         }
-        if let Some(help) = answers.help_command(MAX_FINDINGS) {
+        if let Some(help) = help_command(answers, MAX_FINDINGS) {
             lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
         }
     }
@@ -141,7 +145,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, argu
             let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
             format!(
                 "{} % useful in the first {} of {}, which contain {:.0} % of the events. Other parts may differ. To analyse the whole run, which takes longer:",
-                answers.useful_percent().unwrap_or(0),
+                useful_percent(answers).unwrap_or(0),
                 time(answers.duration_ns),
                 time(wall),
                 share * 100.0
@@ -154,7 +158,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, argu
     lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
     if let Some(Beginning { stats, .. }) = part {
         lines.gap();
-        lines.extend(stats.answers.efficiency_bars(look));
+        lines.extend(efficiency_bars(&stats.answers, look));
     }
 }
 

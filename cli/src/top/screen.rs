@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use omptrace_analysis::answers::{Accounting, Cause, RegionAnswer};
-use omptrace_analysis::time;
+use omptrace_report::time;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use omptrace_analysis::answers::{Accounting, Blame, Blocked, Cause, Efficiency, RegionAnswer, ThreadGlance};
-use omptrace_analysis::{counted, time};
+use omptrace_report::{counted, time};
 use omptrace_symbols::printable::printable;
 
 use super::watch::{Look, State, per_second};

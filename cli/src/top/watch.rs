@@ -416,7 +416,7 @@ impl Look {
         self.window_begin_ns = Some(window.0);
         self.window_end_ns = Some(window.1);
         self.window_share = Some((window.1 - window.0) as f64 / interval.max(1) as f64);
-        self.headline = answers.headline();
+        self.headline = omptrace_report::headline(&answers);
         self.threads = answers.threads;
         self.accounting = answers.accounting;
         self.efficiency = answers.efficiency;

@@ -45,12 +45,12 @@ fuzz_target!(|data: &[u8]| {
     }
     let (stats, _) = Stats::of(&inputs, &options.symbols);
     serde_json::to_vec(&stats).expect("numbers and texts");
-    stats.to_string();
+    omptrace_report::stats_tables(&stats, Default::default()).to_string();
     check(&reader);
     let nowhere = || Box::new(io::sink());
     dump_json(&reader, nowhere()).expect("nothing is written");
     dump_text(&reader, nowhere()).expect("nothing is written");
-    Info::of(&reader).to_string();
+    omptrace_report::info_text(&Info::of(&reader)).to_string();
 });
 
 fn options(choices: &mut Choices) -> ConvertOptions {

@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     serde_json::to_vec(&Info::of(&reader)).expect("no key is anything but a text");
-    Info::of(&reader).to_string();
+    omptrace_report::info_text(&Info::of(&reader)).to_string();
     check(&reader);
     let inputs = [&reader];
     let options = ConvertOptions::default();
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
         convert(&inputs, format, &options, out, &mut |_| ()).expect("nothing is written");
     }
     let (stats, _) = Stats::of(&inputs, &options.symbols);
-    stats.to_string();
+    omptrace_report::stats_tables(&stats, Default::default()).to_string();
 });
 
 /// A metadata block; its check sums are made right when it is opened.

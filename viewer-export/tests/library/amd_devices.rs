@@ -1,6 +1,7 @@
 //! Traces from AMD's device tracing (`tests/devices/README.md`), checked against the structure of the traced program.
 
 use omptrace_analysis::{DeviceUse, Info, Stats};
+use omptrace_report::Layout;
 use omptrace_symbols::Options;
 
 use crate::device_traces::{has_findings, is_as_before, open};
@@ -116,7 +117,7 @@ fn devices_are_used_as_the_program_says() {
     let longest = kernels.iter().copied().max().expect("kernels") as f64;
     assert!((balance - mean / longest).abs() < 1e-9, "{balance}");
     assert!(balance > 0.8 && balance < 0.82, "{balance}");
-    let text = stats.to_string();
+    let text = omptrace_report::stats_tables(&stats, Layout::default()).to_string();
     let words = format!("load balance of kernels over devices: {:.1} %", balance * 100.0);
     assert!(text.contains(&words), "{text}");
 }

@@ -114,7 +114,7 @@ fn info_has_the_resolution_of_the_clock() {
         with_trace(&with_clock("5 1 thread_begin type=initial\n", hz), |trace| {
             let info = Info::of(trace);
             let clock = info.clock.clone().expect("a clock");
-            (clock.kind, clock.resolution_ns, info.to_string())
+            (clock.kind, clock.resolution_ns, omptrace_report::info_text(&info).to_string())
         })
     };
     let (kind, resolution_ns, text) = of(25_000_000);

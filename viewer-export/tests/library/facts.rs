@@ -105,7 +105,7 @@ fn info_counts_events() {
         assert_eq!(info.ending, "ended");
         let json = serde_json::to_value(&info).expect("JSON");
         assert_eq!(json["program"]["pid"], 10);
-        let text = info.to_string();
+        let text = omptrace_report::info_text(&info).to_string();
         assert!(text.contains("program           app (10)\n"), "{text}");
         assert!(text.contains("           6 implicit_task\n"), "{text}");
     });

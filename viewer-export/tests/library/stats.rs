@@ -4,6 +4,7 @@ use std::fs;
 
 use omptrace_analysis::answers::Cause;
 use omptrace_analysis::{ConstructStats, ProcessStats, Stats, TeamStats, ThreadStats, Times};
+use omptrace_report::Layout;
 use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
 
@@ -428,7 +429,7 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     adds_up("recorded", &recorded);
     assert_eq!(recorded.answers.duration_ns, 1500);
     assert_eq!(serial(&recorded.processes[0]), [Some(900), Some(0), Some(100)]);
-    let text = recorded.to_string();
+    let text = omptrace_report::stats_tables(&recorded, Layout::default()).to_string();
     assert!(text.contains("\n1.50 us from start to end of the process\n"), "{text}");
 }
 
@@ -459,7 +460,7 @@ fn parts_of_tasks_without_ids_are_no_tasks() {
     for unknown in ["count", "mean_ns", "min_ns", "max_ns"] {
         assert_eq!(json[unknown], serde_json::Value::Null, "{unknown}");
     }
-    let text = parts.to_string();
+    let text = omptrace_report::stats_tables(&parts, Layout::default()).to_string();
     let row = text.lines().find(|line| line.starts_with("task "));
     let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
     assert_eq!(cells[1], "-", "{text}");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use omptrace_analysis::summary::{NewSummary, Summary};
 use omptrace_analysis::{Input, Options, Stats};
+use omptrace_report::Layout;
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::summary as stored;
 
@@ -84,7 +85,7 @@ fn no_number_in_a_summary_is_a_panic() {
             for inputs in [&inputs[..1], &inputs] {
                 match Stats::of_sources(inputs, &Options::default()) {
                     Ok((stats, _)) => {
-                        stats.to_string();
+                        omptrace_report::stats_tables(&stats, Layout::default()).to_string();
                         serde_json::to_string(&stats).expect("JSON");
                         read += 1;
                     }

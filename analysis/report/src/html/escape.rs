@@ -65,7 +65,7 @@ pub(crate) fn json(value: &serde_json::Value) -> String {
 
 /// A share, 0 to 1, as `24.1 %`.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{}\u{a0}%", omptrace_analysis::percent(share))
+    format!("{}\u{a0}%", crate::text::table::percent(share))
 }
 
 #[cfg(test)]

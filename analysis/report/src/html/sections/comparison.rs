@@ -1,6 +1,7 @@
 //! The differences from the runs before, and the scaling of the program.
 
 use super::*;
+use crate::text::diff::{row_label, row_subject};
 
 /// Writes the differences from the runs before, and the scaling of the program.
 pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits) {
@@ -30,8 +31,8 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
                 false => Some((format!("{:+.1} points", row.difference * 100.0), row.difference)),
             };
             vec![
-                Cell::Name(row.subject().unwrap_or_else(|| "whole run".to_owned())),
-                Cell::Name(row.label()),
+                Cell::Name(row_subject(row).unwrap_or_else(|| "whole run".to_owned())),
+                Cell::Name(row_label(row)),
                 value(row, row.before.mean),
                 value(row, row.after.mean),
                 change.map_or(Cell::unknown(), |(text, value)| Cell::Number(text, value)),

@@ -16,10 +16,10 @@ mod tables;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::text::table::{bytes, counted, time, with_commas};
 use omptrace_analysis::answers::{
     Accounting, Blame, Cause, Efficiency, Moment, Place, RegionAnswer, RegionShape,
 };
-use omptrace_analysis::{bytes, counted, time, with_commas};
 use serde_json::Value;
 
 use crate::html::escape::{Text, percent, short};

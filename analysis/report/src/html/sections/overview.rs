@@ -1,6 +1,7 @@
 //! The sentence that says it all, where the time went as bars, and the picture of all threads over time.
 
 use super::*;
+use crate::text;
 
 /// Places that are shown below a cause.
 const MAX_PLACES: usize = 4;
@@ -8,7 +9,7 @@ const MAX_PLACES: usize = 4;
 /// The sentence that says it all, and the greatest figures.
 pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
-    let headline = answers.headline();
+    let headline = text::answers::headline(answers);
     let headline = headline.as_deref().unwrap_or("Nothing was recorded, so there is no time to analyse.");
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");

@@ -1,6 +1,7 @@
 //! Where the numbers come from.
 
 use super::*;
+use crate::text::info::end_words;
 
 /// Where the numbers come from, as names and values.
 pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
@@ -32,7 +33,7 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
         cpus => format!("{}, {}, {}", info.machine.host, info.machine.cpu, counted(cpus.into(), "CPU")),
     });
     each("began", &|info| info.start.clone());
-    each("ended", &|info| info.end_words());
+    each("ended", &|info| end_words(info));
     each("MPI", &|info| info.mpi_note.clone().unwrap_or_default());
     each("OpenMP runtime", &|info| info.runtime.version.clone());
     each("tools interface", &|info| info.runtime.dialect.clone());

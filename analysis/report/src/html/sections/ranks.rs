@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use crate::text::rank_waits::{rank_wait_lines, wait_state_words};
+use omptrace_analysis::RankWaits;
 use omptrace_analysis::answers::OverviewRow;
-use omptrace_analysis::{RankWaits, wait_state_words};
 
 use super::*;
 
@@ -18,7 +19,7 @@ const MAX_GROUPS: u32 = 25;
 /// The first screen of a job's page, where traces of all ranks are there.
 pub(crate) fn ranks(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let Some(waits) = &report.stats.rank_waits else { return };
-    let lines = waits.lines(0);
+    let lines = rank_wait_lines(waits, 0);
     let lead = lines.first().map_or("No rank waits for another rank.", |all| all);
     section(out, "ranks", "Ranks", &Text(lead).to_string());
     over_time(out, report, limits);

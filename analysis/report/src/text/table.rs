@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use omptrace_symbols::printable::printable;
+use omptrace_analysis::printable;
 
 /// Minimum width of the name column. Other columns are left out to preserve it.
 const MIN_FOR_NAMES: usize = 28;

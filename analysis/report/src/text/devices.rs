@@ -1,15 +1,15 @@
 //! Rows about devices.
 
-use crate::devices::{DeviceUse, Transfers};
-use crate::text::table::{Column, Table, UNKNOWN, bytes, column, known, known_time};
+use super::table::{Column, Table, UNKNOWN, bytes, column, known, known_time};
+use omptrace_analysis::{DeviceUse, Transfers};
 
-pub(super) const DEVICE: [Column; 5] =
+pub(crate) const DEVICE: [Column; 5] =
     [column("count", 0), column("total", 0), column("mean", 1), column("min", 3), column("max", 2)];
 
-pub(super) const TRANSFERS: [Column; 3] = [column("count", 1), column("moved", 0), column("time", 0)];
+pub(crate) const TRANSFERS: [Column; 3] = [column("count", 1), column("moved", 0), column("time", 0)];
 
 /// The transfers of a device by source line.
-pub(super) fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
+pub(crate) fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
     let name = device_name(device, with_process);
     let file_names = device.file_names();
     for of_place in &device.places {
@@ -24,10 +24,10 @@ pub(super) fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process:
     }
 }
 
-pub(super) const MEMORY: [Column; 2] = [column("allocations", 0), column("in use at once", 0)];
+pub(crate) const MEMORY: [Column; 2] = [column("allocations", 0), column("in use at once", 0)];
 
 /// The allocations on a device by source line.
-pub(super) fn memory_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
+pub(crate) fn memory_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
     let name = device_name(device, with_process);
     let file_names = device.file_names();
     for of_place in &device.memory {
@@ -38,14 +38,14 @@ pub(super) fn memory_rows(table: &mut Table, device: &DeviceUse, with_process: b
     }
 }
 
-pub(super) fn device_name(device: &DeviceUse, with_process: bool) -> String {
+pub(crate) fn device_name(device: &DeviceUse, with_process: bool) -> String {
     match with_process {
         true => format!("{} device {}", device.process, device.device_num),
         false => format!("device {}", device.device_num),
     }
 }
 
-pub(super) const DEVICE_USE: [Column; 12] = [
+pub(crate) const DEVICE_USE: [Column; 12] = [
     column("kernels", 0),
     column("kernel time", 0),
     column("transfers", 1),
@@ -60,7 +60,7 @@ pub(super) const DEVICE_USE: [Column; 12] = [
     column("host-observed", 3),
 ];
 
-pub(super) fn device_use_row(table: &mut Table, device: &DeviceUse, with_process: bool) {
+pub(crate) fn device_use_row(table: &mut Table, device: &DeviceUse, with_process: bool) {
     const MEGA: u64 = 1_000_000;
     let rate = |transfers: &Transfers| known(transfers.bytes_per_second.map(|rate| rate / MEGA));
     let cells = [

@@ -2,15 +2,15 @@
 
 use omptrace_timeline::model::short_name;
 
-use crate::constructs::counters::CounterStats;
-use crate::constructs::functions::FunctionStats;
-use crate::model::process_stats::ProcessStats;
-use crate::model::stats::ThreadStats;
-use crate::text::table::{
+use super::table::{
     Column, Empty, Table, UNKNOWN, column, counted, known, known_time, percent, time, with_commas,
 };
+use omptrace_analysis::CounterStats;
+use omptrace_analysis::FunctionStats;
+use omptrace_analysis::ProcessStats;
+use omptrace_analysis::ThreadStats;
 
-pub(super) const THREAD: [Column; 10] = [
+pub(crate) const THREAD: [Column; 10] = [
     column("parallel", 0),
     column("working", 0),
     column("barriers", 0).if_empty(Empty::IfThereIsRoom),
@@ -23,7 +23,7 @@ pub(super) const THREAD: [Column; 10] = [
     column("tasks", 2),
 ];
 
-pub(super) fn thread_row(table: &mut Table, stats: &ThreadStats) {
+pub(crate) fn thread_row(table: &mut Table, stats: &ThreadStats) {
     let cells = [
         known_time(stats.parallel_ns),
         known_time(stats.working_ns),
@@ -39,14 +39,14 @@ pub(super) fn thread_row(table: &mut Table, stats: &ThreadStats) {
     table.row(stats.name.clone(), cells);
 }
 
-pub(super) const HELPER: [Column; 3] = [column("working", 0), column("idle", 0), column("tasks", 0)];
+pub(crate) const HELPER: [Column; 3] = [column("working", 0), column("idle", 0), column("tasks", 0)];
 
-pub(super) fn helper_row(table: &mut Table, stats: &ThreadStats) {
+pub(crate) fn helper_row(table: &mut Table, stats: &ThreadStats) {
     let cells = [known_time(stats.working_ns), known_time(stats.idle_ns), known(stats.tasks)];
     table.row(stats.name.clone(), cells);
 }
 
-pub(super) const FUNCTION: [Column; 7] = [
+pub(crate) const FUNCTION: [Column; 7] = [
     column("self", 0),
     column("self %", 0),
     column("total", 1),
@@ -56,7 +56,7 @@ pub(super) const FUNCTION: [Column; 7] = [
     column("on path", 2).if_empty(Empty::IfThereIsRoom),
 ];
 
-pub(super) fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
+pub(crate) fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
     let share = |ns: u64| percent(ns as f64 / all_ns.max(1) as f64);
     let cells = [
         time(function.self_ns),
@@ -71,7 +71,7 @@ pub(super) fn function_row(table: &mut Table, function: &FunctionStats, all_ns: 
 }
 
 /// The names of all counters, in order.
-pub(super) fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
+pub(crate) fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
     let names = counters.iter().flat_map(|stats| stats.counters.keys());
     let mut names: Vec<&str> = names.map(String::as_str).collect();
     names.sort_unstable();
@@ -80,7 +80,7 @@ pub(super) fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
 }
 
 /// A row of counters. `names`: the names of the counters. `has_ratios`: cycles were counted, so there are ratios.
-pub(super) fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_ratios: bool) {
+pub(crate) fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_ratios: bool) {
     let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{ratio:.2}"));
     let value = |name: &&str| match (*name, stats.counters.get(*name)) {
         (_, None) => UNKNOWN.to_owned(),
@@ -96,7 +96,7 @@ pub(super) fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str
     table.row_above(short_name(&stats.name).to_owned(), cells, below);
 }
 
-pub(super) const PROCESS: [Column; 6] = [
+pub(crate) const PROCESS: [Column; 6] = [
     column("threads", 2),
     column("time", 0),
     column("serial", 0),
@@ -105,7 +105,7 @@ pub(super) const PROCESS: [Column; 6] = [
     column("after", 1),
 ];
 
-pub(super) fn process_row(table: &mut Table, stats: &ProcessStats) {
+pub(crate) fn process_row(table: &mut Table, stats: &ProcessStats) {
     let cells = [
         stats.threads.to_string(),
         time(stats.duration_ns),
@@ -118,41 +118,40 @@ pub(super) fn process_row(table: &mut Table, stats: &ProcessStats) {
 }
 
 /// The lines above the tables: the duration, and the serial time.
-impl ProcessStats {
-    /// The duration from start to end, in words.
-    pub(crate) fn time_words(&self) -> String {
-        let time_of = time(self.duration_ns);
-        match self.before_tracing_ns {
-            Some(_) => format!("{time_of} from start to end of the process"),
-            None => {
-                format!(
-                    "{time_of} from start to end of the trace, which does not say when the process started"
-                )
-            }
+/// The duration from start to end, in words.
+pub(crate) fn time_words(process: &ProcessStats) -> String {
+    let time_of = time(process.duration_ns);
+    match process.before_tracing_ns {
+        Some(_) => format!("{time_of} from start to end of the process"),
+        None => {
+            format!("{time_of} from start to end of the trace, which does not say when the process started")
         }
-    }
-
-    /// The serial time and its position, in words.
-    pub(crate) fn serial_words(&self) -> Option<(String, String)> {
-        let serial = time(self.serial_ns?);
-        let parts = (self.serial_before_ns, self.serial_between_ns, self.serial_after_ns);
-        let (Some(before), Some(between), Some(after)) = parts else {
-            return Some((serial, "older events were overwritten".to_owned()));
-        };
-        let [before, between, after] = [before, between, after].map(time);
-        let has_region = self.serial_before_ns < self.serial_ns || self.serial_ns < Some(self.duration_ns);
-        let where_it_lies = if has_region {
-            format!(
-                "{before} before the first parallel region, {between} between regions, {after} after the last"
-            )
-        } else {
-            "the main thread was in no parallel region".to_owned()
-        };
-        Some((serial, where_it_lies))
     }
 }
 
+/// The serial time and its position, in words.
+pub(crate) fn serial_words(process: &ProcessStats) -> Option<(String, String)> {
+    let serial = process.serial_ns?;
+    let parts = (process.serial_before_ns, process.serial_between_ns, process.serial_after_ns);
+    let position = match parts {
+        (Some(before), Some(between), Some(after)) => {
+            serial_position(serial, [before, between, after], process.duration_ns)
+        }
+        _ => "older events were overwritten".to_owned(),
+    };
+    Some((time(serial), position))
+}
+
+/// Where serial time lies, in words. `parts`: before the first parallel region, between regions, after the last.
+pub(crate) fn serial_position(serial: u64, parts: [u64; 3], duration: u64) -> String {
+    if parts[0] >= serial && serial >= duration {
+        return "the main thread was in no parallel region".to_owned();
+    }
+    let [before, between, after] = parts.map(time);
+    format!("{before} before the first parallel region, {between} between regions, {after} after the last")
+}
+
 /// `1 more process`, `2 more processes`.
-pub(super) fn more_processes_words(count: usize) -> String {
+pub(crate) fn more_processes_words(count: usize) -> String {
     counted(count as u64, "more process").replace("processs", "processes")
 }

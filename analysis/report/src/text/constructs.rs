@@ -3,12 +3,12 @@
 use omptrace_timeline::model::short_name;
 
 use super::cells::{cells, lost};
-use crate::constructs::ranges::RangeStats;
-use crate::model::answers::RegionAnswer;
-use crate::model::stats::{ConstructStats, LockStats, NEAR_EVENT_COST, PhaseStats};
-use crate::text::table::{
+use super::table::{
     Column, Empty, Table, UNKNOWN, column, counted, known, known_time, percent, time, with_commas,
 };
+use omptrace_analysis::RangeStats;
+use omptrace_analysis::answers::RegionAnswer;
+use omptrace_analysis::{ConstructStats, LockStats, NEAR_EVENT_COST, PhaseStats};
 
 /// Durations of fewer than this percentage are not shown.
 const MIN_LENGTHS: f64 = 0.5;
@@ -16,7 +16,7 @@ const MIN_LENGTHS: f64 = 0.5;
 /// Minimum number of tasks or chunks for which a distribution is shown.
 const MIN_COUNT: u64 = 100;
 
-pub(super) const CONSTRUCT: [Column; 9] = [
+pub(crate) const CONSTRUCT: [Column; 9] = [
     column("count", 0),
     column("total", 1),
     column("self", 0),
@@ -28,7 +28,7 @@ pub(super) const CONSTRUCT: [Column; 9] = [
     column("imbalance %", 0).if_empty(Empty::IfThereIsRoom),
 ];
 
-pub(super) fn construct_row(table: &mut Table, stats: &ConstructStats) {
+pub(crate) fn construct_row(table: &mut Table, stats: &ConstructStats) {
     let [total, mean, min, max] = cells(&stats.times);
     let has_duration = stats.times.max_ns > 0;
     let own = |ns: Option<u64>| known_time(ns.filter(|_| has_duration));
@@ -54,7 +54,7 @@ pub(super) fn construct_row(table: &mut Table, stats: &ConstructStats) {
 }
 
 /// The distribution of durations by powers of two, in words.
-pub(super) fn length_words(lengths: &[u64]) -> Option<String> {
+pub(crate) fn length_words(lengths: &[u64]) -> Option<String> {
     let all = lengths.iter().sum::<u64>();
     if all < MIN_COUNT {
         return None;
@@ -69,7 +69,7 @@ pub(super) fn length_words(lengths: &[u64]) -> Option<String> {
 }
 
 /// How the chunks of a loop were distributed, in words.
-pub(super) fn loop_words(stats: &ConstructStats) -> Option<String> {
+pub(crate) fn loop_words(stats: &ConstructStats) -> Option<String> {
     let schedule = stats.schedule.as_deref();
     let schedule = schedule.map(|schedule| format!("schedule {schedule}"));
     let chunks = stats.of_loop.map(|of_loop| {
@@ -87,7 +87,7 @@ pub(super) fn loop_words(stats: &ConstructStats) -> Option<String> {
     }
 }
 
-pub(super) const REGION: [Column; 7] = [
+pub(crate) const REGION: [Column; 7] = [
     column("visits", 1),
     column("time", 0),
     column("efficiency %", 0),
@@ -97,7 +97,7 @@ pub(super) const REGION: [Column; 7] = [
     column("share %", 2),
 ];
 
-pub(super) fn region_row(table: &mut Table, region: &RegionAnswer) {
+pub(crate) fn region_row(table: &mut Table, region: &RegionAnswer) {
     let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
     let [lost, greatest, share] = lost(&region.accounting);
     let cells = [
@@ -112,7 +112,7 @@ pub(super) fn region_row(table: &mut Table, region: &RegionAnswer) {
     table.row(region.place.long(), cells);
 }
 
-pub(super) const PHASE: [Column; 8] = [
+pub(crate) const PHASE: [Column; 8] = [
     column("count", 1),
     column("time", 0),
     column("threads", 2),
@@ -123,7 +123,7 @@ pub(super) const PHASE: [Column; 8] = [
     column("share %", 2),
 ];
 
-pub(super) fn phase_row(table: &mut Table, phase: &PhaseStats) {
+pub(crate) fn phase_row(table: &mut Table, phase: &PhaseStats) {
     let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
     let [lost, greatest, share] = lost(&phase.accounting);
     let cells = [
@@ -139,7 +139,7 @@ pub(super) fn phase_row(table: &mut Table, phase: &PhaseStats) {
     table.row(phase.name.clone(), cells);
 }
 
-pub(super) const RANGE: [Column; 8] = [
+pub(crate) const RANGE: [Column; 8] = [
     column("count", 0),
     column("total", 0),
     column("self", 1),
@@ -151,7 +151,7 @@ pub(super) const RANGE: [Column; 8] = [
 ];
 
 /// The row of a range, indented by its depth. `analysed`: the losses of all ranges with its name.
-pub(super) fn range_row(table: &mut Table, range: &RangeStats, analysed: Option<&PhaseStats>) {
+pub(crate) fn range_row(table: &mut Table, range: &RangeStats, analysed: Option<&PhaseStats>) {
     let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
     let [efficiency, lost, most] = match analysed {
         Some(phase) => {
@@ -173,7 +173,7 @@ pub(super) fn range_row(table: &mut Table, range: &RangeStats, analysed: Option<
     table.row(format!("{}{}", "  ".repeat(range.path.len()), range.name), cells);
 }
 
-pub(super) const LOCK: [Column; 8] = [
+pub(crate) const LOCK: [Column; 8] = [
     column("got", 0),
     column("waits", 0),
     column("waited", 0),
@@ -184,7 +184,7 @@ pub(super) const LOCK: [Column; 8] = [
     column("max", 2),
 ];
 
-pub(super) fn lock_row(table: &mut Table, stats: &LockStats) {
+pub(crate) fn lock_row(table: &mut Table, stats: &LockStats) {
     let unknown = || [(); 4].map(|()| UNKNOWN.to_owned());
     let [held, mean, min, max] = stats.times.as_ref().map_or_else(unknown, cells);
     let cells = [

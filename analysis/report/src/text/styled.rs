@@ -3,10 +3,10 @@
 //! Names come from traces. All characters that could control a terminal are escaped before they become part of a line,
 //! so colours are the only control sequences in the text.
 
-use omptrace_symbols::printable::printable;
+use omptrace_analysis::printable;
 
-use crate::model::cause::Cause;
-use crate::text::table::letters;
+use super::table::letters;
+use omptrace_analysis::answers::Cause;
 
 /// How text is shown.
 #[derive(Clone, Copy, Debug)]

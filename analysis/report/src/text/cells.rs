@@ -1,12 +1,12 @@
 //! Table cells that several tables use.
 
-use crate::model::accounting::Accounting;
-use crate::model::cause::Cause;
-use crate::model::stats::Times;
-use crate::text::table::{UNKNOWN, percent, time};
+use super::table::{UNKNOWN, percent, time};
+use omptrace_analysis::Times;
+use omptrace_analysis::answers::Accounting;
+use omptrace_analysis::answers::Cause;
 
 /// Total, mean, min, max.
-pub(super) fn cells(times: &Times) -> [String; 4] {
+pub(crate) fn cells(times: &Times) -> [String; 4] {
     let has_duration = times.max_ns > 0;
     let cell = |ns, is_known| match is_known {
         true => time(ns),
@@ -22,7 +22,7 @@ pub(super) fn cells(times: &Times) -> [String; 4] {
 }
 
 /// The lost time, its largest cause, and that cause's share of all time.
-pub(super) fn lost(accounting: &Accounting) -> [String; 3] {
+pub(crate) fn lost(accounting: &Accounting) -> [String; 3] {
     let losses = accounting.iter();
     let losses = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0);
     let greatest = losses.max_by_key(|(cause, ns)| (*ns, std::cmp::Reverse(*cause)));
