@@ -54,7 +54,7 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
         (
             messages.unmatched_sends.count,
             "mpi_unmatched_sends",
-            format!("MPI messages were sent that no rank received{to}"),
+            format!("MPI messages were sent, but no rank received them{to}"),
         ),
         (
             messages.unmatched_receives.count,
@@ -65,7 +65,7 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
             messages.truncated.count,
             "mpi_truncated_messages",
             format!(
-                "MPI messages were longer than the buffers for them{}",
+                "MPI messages were longer than the buffers that received them{}",
                 partner(&messages.truncated, "from")
             ),
         ),
@@ -73,7 +73,7 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
             messages.forbidden.count,
             "mpi_forbidden_calls",
             format!(
-                "MPI calls were made by threads that the thread level {} does not allow to (first {})",
+                "MPI calls were made by threads that must not make them at thread level {} (first {})",
                 messages.forbidden.level, messages.forbidden.first
             ),
         ),

@@ -26,7 +26,7 @@ problems! {
     /// The pool's limit was exceeded, the hard limit was not.
     ExtraBuffer "buffers that exceed the pool's limit";
     /// The limit of all buffers together was reached.
-    NoBuffer "buffer requests that were refused because too many threads and devices use buffers; their records are lost";
+    NoBuffer "buffer requests that were refused because too many threads and devices use buffers; the records for these buffers are lost";
     /// The buffer may also have been returned twice.
     UnknownBuffer "completions of buffers that the device did not use";
     /// The bytes beyond the buffer are ignored.
@@ -44,9 +44,9 @@ problems! {
     /// The CUDA device is not one that OpenMP has used.
     OfNoDevice "records of devices that OpenMP has not used";
     /// Not an error, but a cost of tracing.
-    Overhead "interruptions of the program by CUPTI and the driver";
+    Overhead "times that CUPTI or the driver held up the program";
     /// The total duration of these interruptions.
-    OverheadMicroseconds "microseconds that these interruptions took";
+    OverheadMicroseconds "microseconds for which CUPTI or the driver held up the program";
 }
 
 /// The count of each [`Problem`], and of the records taken.

@@ -62,7 +62,7 @@ impl MergeableAnswers {
         };
         // If preemption was observed, time without a CPU is already not counted as work.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
-            true => "; record with --cpu-time to see where",
+            true => "; record with --cpu-time to see where they had no CPU",
             false => "",
         };
         Some(format!(
@@ -77,10 +77,10 @@ impl MergeableAnswers {
         let or = if is_certain {
             ""
         } else {
-            " they waited, and omptrace record --cpu-time shows where others used the CPU"
+            ", and omptrace record --cpu-time shows where other threads used the CPUs"
         };
         Some(format!(
-            "threads were off the CPU for {:.2} s of the time that counts as useful work: omptrace record --waits shows where{or}",
+            "threads were off the CPU for {:.2} s of the time that counts as useful work: omptrace record --waits shows where they waited{or}",
             ns as f64 / 1e9
         ))
     }

@@ -26,7 +26,10 @@ impl ComparedSteps {
         let mut all = old.iter().chain(&new);
         let Some(first) = all.next() else { return ComparedSteps::default() };
         if let Some(other) = all.find(|steps| steps.name != first.name) {
-            let note = format!("time steps are not compared: they are {} and {}", first.name, other.name);
+            let note = format!(
+                "time steps are not compared: the runs have different time steps, {} and {}",
+                first.name, other.name
+            );
             return ComparedSteps { rows: Vec::new(), note: Some(note) };
         }
         let compared = |metric: Metric, of: &dyn Fn(&Steps) -> f64| {
@@ -94,7 +97,8 @@ fn bins(old: &[Steps], new: &[Steps]) -> (usize, Option<String>) {
             (known.min(usize::try_from(whole).unwrap_or(usize::MAX)), None)
         }
         _ => {
-            let note = "single time steps are not compared: the runs have very different numbers of them";
+            let note =
+                "single time steps are not compared: the runs have very different numbers of time steps";
             (0, Some(note.to_owned()))
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
     advice.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
     let text = match advice.iter().map(|(_, text)| &text[..]).collect::<Vec<_>>()[..] {
         [] if is_imbalance && of_loop.is_some_and(LoopAnswer::has_balanced) => {
-            "no schedule clause would balance it much better, so start the longest iterations first, or split them"
+            "no schedule clause would balance the loop much better, so start the longest iterations first, or split them"
                 .to_owned()
         }
         [] if is_single && nowait.is_some() => "divide its work among threads".to_owned(),
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn where_none_saves_enough_the_finding_says_so_or_stays_as_it_is() {
-        let none = "threads finish a.c:7: at times: no schedule clause would balance it much better, so start the longest iterations first, or split them";
+        let none = "threads finish a.c:7: at times: no schedule clause would balance the loop much better, so start the longest iterations first, or split them";
         assert_eq!(advised(imbalance(), &[a_loop(&[("schedule(dynamic, 1)", 450)])], None), said(none, 200));
         let as_it_was = said(&imbalance().text, 200);
         // Clauses that would balance it were not tried; most executions are not known; another loop's are.

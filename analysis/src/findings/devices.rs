@@ -64,7 +64,7 @@ impl Case<'_> {
                     place: place.clone(),
                     gain_ns: gain,
                     text: format!(
-                        "{count} transfers or allocations {} have {mean} bytes each on average: map data once with target data, and transfer it in larger parts",
+                        "{count} transfers or allocations {} average only {mean} bytes: map the data once, with a target data construct around this code, and combine small transfers into larger ones",
                         at(place)
                     ),
                     evidence,
@@ -105,7 +105,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "device {} transfers data while no kernel runs: split the work {} into parts with nowait and depend",
+                    "device {} transfers data while no kernel runs: split the work {} into several target constructs with nowait and depend clauses",
                     device.device_num,
                     at(place)
                 ),

@@ -141,7 +141,7 @@ impl Case<'_> {
         }
         let evidence = evidence(&[("visits", region.visits), ("useful_mean_ns", mean), ("cost_ns", cost)]);
         let text = format!(
-            "the work in the region {} takes less time than starting and ending the region: merge it with other regions, or use an if clause",
+            "the work in the region {} takes less time than starting and ending the region: merge the region with other regions, or use an if clause",
             at(place)
         );
         Some(Candidate {
@@ -192,9 +192,9 @@ impl Case<'_> {
             Some(Fewer::Groups { size, left }) => {
                 figures.insert("work_in_one_task".to_owned(), size.into());
                 figures.insert("tasks_left".to_owned(), left.into());
-                format!("merge {size} tasks into one (grainsize, blocks)")
+                format!("merge {size} tasks into one, with a grainsize clause or in blocks")
             }
-            None => "make them larger, or create no tasks below a certain size".to_owned(),
+            None => "make the tasks larger, or create no tasks below a certain size".to_owned(),
         };
         // Those that are left cost as much as before.
         let removed = fewer.map_or(all.tasks, |fewer| all.tasks.saturating_sub(fewer.left()));

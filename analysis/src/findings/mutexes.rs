@@ -86,14 +86,14 @@ impl Case<'_> {
             true => (
                 contention(cause),
                 format!(
-                    "threads wait for one mutex that is held in {} places, mostly {at_first} and {at_second}: hold it for a shorter time in all these places, or use several mutexes",
+                    "threads wait for one mutex that is held in {} places, mostly {at_first} and {at_second}: hold this mutex for a shorter time in all these places, or use several mutexes",
                     rows.len()
                 ),
             ),
             false => (
                 SEVERAL_MUTEXES,
                 format!(
-                    "threads wait for several mutexes, mostly those held {at_first} and {at_second}: do less work under each of them, because improving only one saves little"
+                    "threads wait for several mutexes, mostly mutexes held {at_first} and {at_second}: do less work while holding any of them, because improving only one of them saves little"
                 ),
             ),
         };

@@ -29,7 +29,7 @@ impl Case<'_> {
             None if self.part.functions.has_samples => (String::new(), ""),
             None => (String::new(), " (record --sample shows its functions)"),
         };
-        format!("{}{inside} keeps the other threads idle: parallelise it{hint}", serial_words(row.place))
+        format!("{}{inside} keeps the other threads idle: parallelise this code{hint}", serial_words(row.place))
     }
 
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
@@ -40,15 +40,15 @@ impl Case<'_> {
             Cause::NarrowTeam => self.narrow(row, &at, &mut evidence),
             Cause::Imbalance if row.sums.around_single > 0 => (
                 "region_in_single",
-                format!("the region {at} starts inside a single or masked region while the outer team waits: start it outside that region"),
+                format!("the region {at} starts inside a single or masked region while the outer team waits: start the parallel region outside of the single or masked region"),
             ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
-                format!("one thread creates the tasks {at} while the others wait: create them in parallel, or make them larger"),
+                format!("one thread creates the tasks {at} while the other threads wait: create the tasks in parallel, or make them larger"),
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
-                format!("one thread works in the single region {at} while the others wait: add nowait, or divide its work among threads"),
+                format!("one thread works in the single region {at} while the other threads wait: add nowait, or divide its work among threads"),
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
@@ -75,7 +75,7 @@ impl Case<'_> {
             Cause::Lock | Cause::Critical | Cause::Atomic => self.mutex(row, &at, &mut evidence),
             Cause::Ordered => (
                 "ordered_serialises",
-                format!("iterations wait for their turn in the ordered region {at}: do less work in it, or remove it"),
+                format!("iterations wait for their turn in the ordered region {at}: do less work in this region, or remove the region"),
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
@@ -116,7 +116,7 @@ impl Case<'_> {
             }
             Cause::Target => (
                 "target_wait",
-                format!("the host waits for the device {at}: overlap host and device work with nowait and depend, and map data only once"),
+                format!("the host waits for the device {at}: overlap host and device work with nowait and depend clauses, and map data only once"),
             ),
             Cause::Reduction => (
                 "reduction_cost",
@@ -139,7 +139,7 @@ impl Case<'_> {
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",
-                format!("threads reach the barrier {at} with almost no work since the previous barrier: remove one of the two, or add nowait"),
+                format!("threads reach the barrier {at} with almost no work since the previous barrier: remove one of the two barriers, or add nowait"),
             ),
             Cause::Useful
             | Cause::Join
@@ -176,7 +176,7 @@ impl Case<'_> {
         let text = match u64::from(requested) < self.threads {
             true => format!("the region {at} requests only {requested} threads: raise num_threads"),
             false => format!(
-                "the region {at} uses fewer threads than other parts of the program: run other work in parallel with it"
+                "the region {at} uses fewer threads than other parts of the program: run other work in parallel with this region"
             ),
         };
         ("narrow_team", text)
@@ -197,7 +197,7 @@ impl Case<'_> {
             Cause::Critical => (
                 "critical_contention",
                 format!(
-                    "threads wait for the critical region {at}: do less work in it, give it its own name, or use a reduction"
+                    "threads wait for the critical region {at}: do less work in this region, give it its own name, or use a reduction"
                 ),
             ),
             Cause::Atomic => (
@@ -209,7 +209,7 @@ impl Case<'_> {
             _ => (
                 "lock_contention",
                 format!(
-                    "threads wait for the lock that is set {at}: hold it for a shorter time, or use several locks"
+                    "threads wait for the lock that is set {at}: hold the lock for a shorter time, or use several locks"
                 ),
             ),
         }
@@ -219,13 +219,13 @@ impl Case<'_> {
     fn tasks(&self, row: &Row<'_>, at: &str) -> (&'static str, String) {
         if row.sums.dependent_tasks * 2 > row.sums.tasks {
             let text = format!(
-                "most tasks {at} wait for the tasks they depend on: make fewer tasks depend on the same data"
+                "most tasks {at} wait for the tasks on which they depend: make fewer tasks depend on the same data"
             );
             return ("dependence_chain", text);
         }
         if row.sums.tasks > 1 && self.part.taskwaits * 2 > row.sums.tasks {
             let text = format!(
-                "the program waits for each task {at} before it creates the next one: create several tasks, then wait for all of them"
+                "the program waits for each task {at} before it creates the next task: create several tasks, then wait for all of them"
             );
             return ("taskwait_chain", text);
         }
@@ -251,7 +251,7 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         _ => String::new(),
     };
     const IN_AND_OUT: &str =
-        "transfer more data per call, or let one thread do the input and output while the others work";
+        "transfer more data per call, or let one thread do the input and output while the other threads work";
     let (what, remedy) = match what {
         "sleep" => (
             "sleep".to_owned(),

@@ -57,7 +57,7 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
         ("waits_ns", waits_ns),
     ];
     let text = format!(
-        "rank {} works for {:.2} s outside MPI, and the mean rank for {:.2} s, so other ranks wait {}: divide the work more evenly among the ranks",
+        "rank {} works for {:.2} s outside MPI, and the mean of all ranks is {:.2} s, so other ranks wait {}: divide the work more evenly among the ranks",
         longest.number,
         seconds(longest.outside_ns),
         seconds(mean_ns),
@@ -95,9 +95,11 @@ pub(crate) fn late_sender(
     let why = why.map_or(String::new(), |what| format!(", mostly during rank {sender}'s {what}"));
     let advice = match longest.state {
         "wrong_order" => {
-            "receive in the order in which messages are sent, or whichever comes first (MPI_Waitany)"
+            "receive the messages in the order in which they are sent, or in the order in which they arrive (MPI_Waitany)"
         }
-        _ => "send as soon as the data is there, or let the receiver work before it waits",
+        _ => {
+            "send the messages as soon as the data is available, or let the receiver do other work before it waits"
+        }
     };
     let text = format!(
         "rank {rank} waits for {:.2} s for messages of rank {sender} {}{why}: {advice}",
@@ -146,7 +148,7 @@ pub(crate) fn idle_during_mpi(answers: &Answers) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "threads have nothing to do for {:.2} s while others are in MPI calls, mostly {}: communicate in one thread of a parallel region (masked, or a task) while the others work on what does not need the data",
+        "threads have nothing to do for {:.2} s while other threads are in MPI calls, mostly {}: communicate on one thread of a parallel region (in a masked region or a task), while the other threads do work that does not need the received data",
         idle_ns as f64 / 1e9,
         at(&longest.place)
     );
@@ -185,7 +187,7 @@ mod tests {
         let (gain, text) = found(&[600, 1800], &[1200, 0]).expect("a finding");
         assert_eq!(gain, 600);
         assert!(
-            text.starts_with("rank 1 works for 1.80 s outside MPI, and the mean rank for 1.20 s"),
+            text.starts_with("rank 1 works for 1.80 s outside MPI, and the mean of all ranks is 1.20 s"),
             "{text}"
         );
     }

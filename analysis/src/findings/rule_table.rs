@@ -111,7 +111,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "too_few_tasks",
         title: "Too few tasks",
-        when: "threads at a barrier have no task to run while other threads still run tasks, and they wait for too long to be due to chance",
+        when: "threads at a barrier have no task to run while other threads still run tasks, and these waits are too long to be due to chance",
     },
     Rule {
         id: "taskwait_chain",
@@ -121,32 +121,32 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "dependence_chain",
         title: "Tasks in a chain of dependences",
-        when: "like too_few_tasks, but most tasks wait for the tasks they depend on",
+        when: "like too_few_tasks, but most tasks wait for the tasks on which they depend",
     },
     Rule {
         id: TASKS_TOO_FINE,
         title: "Tasks are too small",
-        when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task takes at least 25 % of the time of its work",
+        when: "there are more than 1000 tasks, which take less than 5 us on average, and creating, fetching and awaiting a task takes at least 25 % of the time that its work takes",
     },
     Rule {
         id: "region_too_small",
         title: "Region is too small",
-        when: "the region executes at least twice, and each thread works for less than 20 us per execution on average",
+        when: "the region is executed at least twice, and each thread works for less than 20 us per execution on average",
     },
     Rule {
         id: "needless_barrier",
         title: "Barrier without work before it",
-        when: "a barrier costs time, and most threads reach it after less than 1 us of work since the previous barrier",
+        when: "a barrier costs time, and most threads reach this barrier after less than 1 us of work since the previous barrier",
     },
     Rule {
         id: "chunk_too_small",
         title: "Chunks are too small",
-        when: "there are more than 1000 chunks, and they take less than 2 us on average",
+        when: "a loop has more than 1000 chunks, which take less than 2 us on average",
     },
     Rule {
         id: "late_wake_up",
         title: "Late thread start-up",
-        when: "threads start late in a region that executes at least 10 times",
+        when: "threads start late in a region that is executed at least 10 times",
     },
     Rule {
         id: "oversubscription",
@@ -156,12 +156,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "rank_imbalance",
         title: "Ranks with unequal work",
-        when: "all ranks of an MPI job have traces, one rank spends more time outside MPI than the mean rank, and other ranks wait in MPI calls for that",
+        when: "all ranks of an MPI job have traces, one rank spends more time outside MPI than the ranks do on average, and other ranks wait for this rank in MPI calls",
     },
     Rule {
         id: "late_sender",
         title: "Messages that are sent late",
-        when: "all ranks of an MPI job have traces, a rank waits for messages of another rank, and every rank waits somewhere",
+        when: "all ranks of an MPI job have traces, a rank waits for messages of another rank, and every rank waits for other ranks at some time",
     },
     Rule {
         id: "idle_during_mpi",
@@ -176,12 +176,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_kernels",
         title: "Kernels are too small",
-        when: "like target_wait, but there are at least 100 kernels, and they run for less than 10 us on average",
+        when: "like target_wait, but there are at least 100 kernels, which run for less than 10 us on average",
     },
     Rule {
         id: "small_transfers",
         title: "Many small transfers",
-        when: "the host waits in at least 100 operations on device data at one source line, and the operations process less than 64 KiB on average",
+        when: "at one source line, the host waits for at least 100 transfers, allocations or other operations on device data, of less than 64 KiB each on average",
     },
     Rule {
         id: "transfers_not_overlapped",
@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "external_wait",
         title: "Waits outside OpenMP",
-        when: "threads wait at this location for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for them also counts",
+        when: "threads wait at this location for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for these threads also counts",
     },
     Rule {
         id: "preempted",

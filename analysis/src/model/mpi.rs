@@ -17,7 +17,7 @@ pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
     let more = if missing.len() > MOST { ", ..." } else { "" };
     (!missing.is_empty()).then(|| {
         format!(
-            "which part of MPI calls is a wait is not known: {} of {} ranks are missing ({}{more})",
+            "waits in MPI calls cannot be distinguished from transfers, because the traces of {} of {} ranks are missing ({}{more})",
             missing.len(),
             ranks.size,
             named.join(", ")
@@ -33,7 +33,9 @@ pub(crate) fn unseen(reader: &Reader) -> Option<String> {
 
 /// A note on MPI calls that cannot be recorded because this file defines MPI functions, too.
 pub fn calls_hidden_by(file: &str) -> String {
-    format!("calls of MPI functions that {file} also defines are not visible, because they go to that file")
+    format!(
+        "calls of MPI functions that {file} also defines are not visible, because the program calls the functions in this file"
+    )
 }
 
 /// Whether the process has a rank, or an MPI library among its modules, but its MPI calls were not recorded.

@@ -150,7 +150,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             seen.parts_of_tasks,
-            "the number and duration of explicit tasks: tasks have no ids, so each part of a task is shown as a task of its own",
+            "the number and duration of explicit tasks: tasks have no ids, so each part of a task is shown as a separate task",
         ),
         (!reports.task_ends, "the number of explicit tasks: the runtime did not report them"),
         (

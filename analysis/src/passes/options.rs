@@ -86,7 +86,9 @@ impl fmt::Display for NoAnswer {
             }
             NoAnswer::Phase { .. } => f.write_str("there is no phase of that name"),
             NoAnswer::Steps { count: 0 } => f.write_str("the trace has no time steps"),
-            NoAnswer::Steps { count } => write!(f, "there are no such steps: the trace has {count}"),
+            NoAnswer::Steps { count } => {
+                write!(f, "the trace does not have these time steps: it has {count}")
+            }
             NoAnswer::Summary(path) => {
                 write!(f, "the summary in {} is inconsistent", path.display())
             }

@@ -48,8 +48,9 @@ impl Scalability {
         if part.has_several() {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
-                reason: "there are several processes, and it is not known which of them waits for which"
-                    .to_owned(),
+                reason:
+                    "there are several processes, and the trace does not show which process waits for which"
+                        .to_owned(),
                 ..NotPredicted::default()
             });
             return all;
@@ -98,7 +99,7 @@ fn change(
         // A region that takes almost no time changes nothing.
         return match region.duration as f64 <= 1e-3 * part.duration() as f64 {
             true => Ok(Vec::new()),
-            false => Err("the runtime does not report what its threads do".to_owned()),
+            false => Err("the runtime does not report what the threads of the region do".to_owned()),
         };
     };
     if let Some(problem) = scaling.problem() {

@@ -46,7 +46,7 @@ impl Problem {
                 "a loop with ordered depend(sink): the runtime does not report how long threads wait for each other"
             }
             Problem::Cancelled => {
-                "a construct that was cancelled: how much work is left undone depends on the order of the threads"
+                "a construct that was cancelled: the amount of work that is skipped depends on the order in which threads run"
             }
             Problem::Alone => {
                 "code outside of loops and tasks: a run with one thread does not show whether the program divides this code among threads by thread number"

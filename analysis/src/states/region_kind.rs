@@ -188,12 +188,20 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             Cause::TaskWait,
             "the runtime does not report taskwaits; waits in taskwaits count as useful",
         ),
-        (!reports.inlined, Cause::Atomic, "GCC inlines most atomic updates; waits for them count as useful"),
-        (!reports.inlined, Cause::Reduction, "GCC inlines reductions; their time counts as useful"),
+        (
+            !reports.inlined,
+            Cause::Atomic,
+            "GCC inlines most atomic updates; waits for atomic updates count as useful",
+        ),
+        (
+            !reports.inlined,
+            Cause::Reduction,
+            "GCC inlines reductions; the time of reductions counts as useful",
+        ),
         (
             !reports.lock_waits,
             Cause::Lock,
-            "the runtime does not report waits for locks; they count as useful",
+            "the runtime does not report waits for locks; these waits count as useful",
         ),
         (
             has_doacross,
@@ -203,7 +211,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
         (
             !reports.critical_waits,
             Cause::Critical,
-            "the runtime does not report waits for critical regions; they count as useful",
+            "the runtime does not report waits for critical regions; these waits count as useful",
         ),
     ];
     let applies = |(is_unseen, cause, why)| match is_unseen {

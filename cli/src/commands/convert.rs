@@ -66,7 +66,7 @@ pub(crate) struct Convert {
     /// Also export each chunk of dynamic and guided loops (one slice per chunk)
     #[arg(long)]
     pub(crate) chunks: bool,
-    /// Also export the critical path of each process as a track, with arrows where it moves to another thread
+    /// Also export the critical path of each process as a track, with arrows where the path moves to another thread
     #[arg(long)]
     pub(crate) critical_path: bool,
     /// Instead of converting, write a copy of each trace that can be shared, without the program's arguments, host

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
 /// The failure where a condition is about a place without regions.
 fn no_region(unknown: &UnknownPlace) -> Failure {
     let hint = match &unknown.nearest[..] {
-        [] => "they have no parallel regions".to_owned(),
+        [] => "the runs have no parallel regions".to_owned(),
         nearest => format!("the nearest are {}", nearest.join(", ")),
     };
     Failure::new(format!("these runs have no parallel region at {}", unknown.name)).hint(hint)

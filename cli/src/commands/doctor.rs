@@ -206,7 +206,7 @@ fn programs_of(command: &[OsString], loader: &Loader) -> Result<Vec<Program>> {
     match Program::find(first, loader) {
         Some(_) => Ok(programs),
         None => Err(Failure::new(format!("{}: no such program", first.display()))
-            .hint("give its path, for example ./app")),
+            .hint("give the path of the program, for example ./app")),
     }
 }
 
@@ -337,14 +337,14 @@ fn other_tools() -> Vec<Remark> {
     let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
         let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and no other tool receives events";
-        let remedy = "unset it to let the tracer pass events on to another tool";
+        let remedy = "unset OMPTRACE_CHAIN to let the tracer pass events on to another tool";
         return vec![remark(what.to_owned(), remedy)];
     }
     let mut remarks = Vec::new();
     if let Some(listed) = listed {
         remarks.push(remark(
             format!(
-                "OMP_TOOL_LIBRARIES={} is set: a runtime uses only the first tool in it that accepts the runtime",
+                "OMP_TOOL_LIBRARIES={} is set: a runtime uses only the first tool in this list that accepts the runtime",
                 listed.display()
             ),
             match named {
@@ -362,7 +362,7 @@ fn other_tools() -> Vec<Remark> {
             ),
             match is_missing {
                 true => "this file does not exist: give the path of the tool's library",
-                false => "unset it to make the tracer the only tool",
+                false => "unset OMPTRACE_NEXT_TOOL to make the tracer the only tool",
             },
         ));
     }
@@ -453,7 +453,7 @@ impl Verdict {
             Traceable::Yes => "can be traced",
             Traceable::Observed => "can be traced on GCC's runtime",
             Traceable::Replaced => "can be traced on LLVM's runtime",
-            Traceable::Unknown => "the file does not show whether it can be traced",
+            Traceable::Unknown => "the file does not show whether the program can be traced",
             Traceable::No => "cannot be traced",
         };
         writeln!(out, "\nProgram {}: {verdict}", self.path.display())?;

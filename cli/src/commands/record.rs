@@ -68,13 +68,13 @@ pub(crate) enum Analyse {
 /// The treatment of the names of code: functions and source lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Symbols {
-    /// Store them in the trace when the program has ended, so that they remain valid in copies of the trace and after the
-    /// program is rebuilt.
+    /// Store the names in the trace when the program has ended, so that they remain valid in copies of the trace and after
+    /// the program is rebuilt.
     #[default]
     Embed,
-    /// Leave it to `convert`, which looks them up in the files that exist then, or to `symbolize`, which stores them.
+    /// Leave the lookup to `convert`, which uses the files that exist then, or to `symbolize`, which stores the names.
     Later,
-    /// Do not look them up; places are shown as modules and offsets.
+    /// Do not look up names; places are shown as modules and offsets.
     Off,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Record {
     /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
-    /// Also record MPI calls: if the program needs an MPI library or an MPI launcher starts it, always, or never
+    /// When to record MPI calls: if the program needs an MPI library or is started by an MPI launcher, always, or never
     /// [LD_PRELOAD]
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) mpi: WhenMpi,
@@ -195,7 +195,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         Some(root) => {
             libraries.clear();
             message::note(&format!(
-                "the root directory {} does not contain the tracer's libraries, so they are not preloaded into programs that run there",
+                "the root directory {} does not contain the tracer's libraries, so these libraries are not preloaded into programs that run in this root directory",
                 root.display()
             ));
         }
@@ -416,7 +416,10 @@ fn report_unnoted(unnoted: &Unnoted) {
             "{} may be a trace of this run, but belongs to another user",
             message::near(file).display()
         ));
-        message::hint(&format!("finish it as that user: omptrace recover {}", message::shell_path(file)));
+        message::hint(&format!(
+            "finish the trace as that user: omptrace recover {}",
+            message::shell_path(file)
+        ));
     }
 }
 
@@ -480,7 +483,7 @@ const NOT_LOADED: i32 = 127;
 const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", increase the space for thread-local storage, which is small with --audit, by setting GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
-const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if it finds the tracer but cannot load it, record with --preload";
+const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if the runtime finds the tracer but cannot load it, record with --preload";
 
 /// Where a trace may be that `record` does not find.
 const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere: the tracer prints the path to stderr";
@@ -545,7 +548,9 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
     let then = "to finish any traces that exist, use omptrace recover";
     match (&notes.unread, unseen) {
-        (Some(error), _) => Some(format!("the notes about its traces cannot be read: {error}; {then}")),
+        (Some(error), _) => {
+            Some(format!("the notes about the program's traces cannot be read: {error}; {then}"))
+        }
         (None, Some((path, error))) => {
             Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
         }
@@ -560,7 +565,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
     }
     if let Some(moved) = notes.moved.first() {
         return Some(format!(
-            "{} was moved or removed while the program ran; finish it at its new location with omptrace recover",
+            "{} was moved or removed while the program ran; finish the trace at its new location with omptrace recover",
             message::near(moved).display()
         ));
     }

@@ -34,7 +34,7 @@ const MAX_INFOS: usize = 16;
     after_help = "\
 The report is a single file of at most 1 MB that needs no network. It shows where the time went, the findings, a timeline of all threads, the regions and the sources, with the same numbers as `omptrace stats`.
 
-With --, the report also shows how the runs after it differ from those before it, as `omptrace diff` does, and how the program scales if the numbers of threads differ; everything else is about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
+With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does, and how the program scales if the numbers of threads differ; everything else in the report is about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
 
 Examples:
   omptrace report app.omptrace -o report.html
@@ -42,7 +42,7 @@ Examples:
   omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Report {
-    /// Traces of one run, or directories of traces. Those before -- are the runs to compare with
+    /// Traces of one run, or directories of traces. Runs before -- are the runs to compare with
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Runs after the change
@@ -234,7 +234,7 @@ fn sources(
     }
     if let Some(directory) = outside {
         message::hint(&format!(
-            "sources in {} are not quoted, because reports may be shared; to quote them, use --source {}",
+            "the report does not quote source files in {}, because you may share the report with others; to quote these files, use --source {}",
             directory.display(),
             message::shell_word(directory.as_os_str())
         ));

@@ -175,7 +175,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
             launches.len()
         );
         message::warning(&note);
-        message::hint("give only one of them, or compare them: omptrace diff BEFORE AFTER");
+        message::hint("give the traces of only one run, or compare the runs: omptrace diff BEFORE AFTER");
         stats.notes.push(note);
     }
     if let Some((file, target)) = talp {
@@ -278,7 +278,7 @@ fn one_by_one(
         _ => "BEFORE... -- AFTER...".to_owned(),
     };
     message::note(&format!("the inputs are {all} separate runs, shown one after the other"));
-    message::hint(&format!("compare them: omptrace diff {compared}"));
+    message::hint(&format!("compare the runs: omptrace diff {compared}"));
     Ok(Outcome::Success)
 }
 
@@ -329,11 +329,11 @@ fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         NoAnswer::Phase { known } if known.is_empty() => failure.hint(
-            "a program starts a phase with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\"), and ends it with command 65",
+            "a program names phases with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\") at the start of a phase and command 65 at its end",
         ),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
-        NoAnswer::Steps { .. } => failure.hint("time steps are frames, or a range that the program names at least 8 times"),
+        NoAnswer::Steps { .. } => failure.hint("time steps are the program's frames or, without frames, a range that occurs at least 8 times"),
         NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
     }
 }

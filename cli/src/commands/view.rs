@@ -248,7 +248,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
     match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
-                "port {port}, from which the Perfetto UI fetches traces, is in use; a local page passes the trace to it instead"
+                "port {port}, from which the Perfetto UI fetches traces, is in use; a local page passes the trace to the UI instead"
             ));
             Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }

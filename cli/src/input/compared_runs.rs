@@ -172,7 +172,7 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     })?;
     if printed.left_out.contains_key("regions") {
         message::warning(&format!(
-            "{name} was shortened and lacks some regions; to compare all regions, print it again without a limit"
+            "{name} was shortened and lacks some regions; to compare all regions, print the JSON again without a limit"
         ));
     }
     let is_cut = printed.left_out.contains_key("functions");

@@ -61,11 +61,11 @@ pub(crate) enum WhenLibgomp {
     /// Observe libgomp if it is needed.
     #[default]
     Auto,
-    /// Always observe it, even for launchers and scripts, whose programs are not known in advance.
+    /// Always observe libgomp, even for launchers and scripts, whose programs are not known in advance.
     Observe,
-    /// Replace it with LLVM's or Intel's runtime.
+    /// Replace libgomp with LLVM's or Intel's runtime.
     Replace,
-    /// Neither observe nor replace it.
+    /// Neither observe nor replace libgomp.
     Keep,
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn window_or_steps(text: &str) -> Result<Window, String> {
     let Some(steps) = text.strip_prefix("step:") else {
         return window(text).map(Window::Time);
     };
-    let wrong = || "write time steps as step:100..200 or step:7; they count from 1".to_owned();
+    let wrong = || "write time steps as step:100..200 or step:7; time steps are numbered from 1".to_owned();
     let (first, last) = steps.split_once("..").unwrap_or((steps, steps));
     let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0).ok_or_else(wrong);
     let (first, last) = (number(first)?, number(last)?);

@@ -339,7 +339,7 @@ fn fitted(value: Value, max_bytes: NonZero<u64>) -> Result<Value> {
             "--max-bytes {max_bytes}: the output has {} bytes even if all lists are empty",
             shorter.to_string().len() + 1
         ))
-        .hint("use --select PATH to print only part of it"));
+        .hint("use --select PATH to print only a part of the output"));
     }
     let (mut low, mut high) = (0, longest_list(&value));
     while low + 1 < high {

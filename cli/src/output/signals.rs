@@ -151,7 +151,7 @@ pub(crate) fn survive_most(before: Vec<Handler>) {
 extern "C" fn report_that_we_survive(_signal: libc::c_int) {
     write(
         libc::STDERR_FILENO,
-        b"\nomptrace: finishing the trace; to stop, press Ctrl-\\, and finish it later with omptrace recover\n",
+        b"\nomptrace: finishing the trace; to stop, press Ctrl-\\, and finish the trace later with omptrace recover\n",
     );
 }
 

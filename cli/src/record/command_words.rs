@@ -69,13 +69,13 @@ impl Words {
         if self.clear_environment() {
             return Some((
                 "the environment, which names the tracer's libraries, was cleared before the program was started",
-                "start the program after that with: omptrace record -- PROGRAM",
+                "after the environment is cleared, start the program with: omptrace record -- PROGRAM",
             ));
         }
         if needs_preload && self.replace_preload() {
             return Some((
                 "LD_PRELOAD, which names the tracer's libraries, was set or cleared before the program was started",
-                "keep the old value, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program after that with: omptrace record -- PROGRAM",
+                "keep the old value, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program with: omptrace record -- PROGRAM",
             ));
         }
         None

@@ -94,11 +94,11 @@ impl Diagnosis {
             .remedy("build the program for glibc, for example in a Debian or Fedora container instead of an Alpine one"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script; which OpenMP runtime the packages of its interpreter load cannot be determined"),
+                format!("{path} is a script; omptrace cannot determine which OpenMP runtime the packages of its interpreter load"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script ({interpreter}); whether the programs that it starts can be traced has to be checked for each of them"),
+                format!("{path} is a script ({interpreter}); check each program that it starts separately"),
             )
             .remedy(format!(
                 "run `omptrace doctor` on the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
@@ -167,7 +167,7 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
         Diagnosis::new(
             Traceable::Unknown,
             format!(
-                "{path} and its libraries do not use OpenMP; programs or libraries that it starts or loads may"
+                "{path} and its libraries do not use OpenMP; programs that it starts, or libraries that it loads, possibly do"
             ),
         )
         .remedy("to use OpenMP, compile and link the program with -fopenmp; to check a program that it starts: omptrace doctor PROGRAM")
@@ -182,7 +182,7 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
             Traceable::No,
             format!("{path} needs {}, which the loader does not find", missing.name),
         )
-        .remedy("add its directory to LD_LIBRARY_PATH, or load the environment module that does so");
+        .remedy("add the directory of this library to LD_LIBRARY_PATH, or load the environment module that does so");
     }
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
@@ -233,7 +233,7 @@ pub(crate) fn hint_at_death(
     let hazards = symbol_versions::hazards_of(programs, loader);
     let known = if hazards.is_empty() { String::new() } else { format!(" ({})", hazards.join("; ")) };
     Some(format!(
-        "if the program runs without an error with --libgomp keep, the crash is caused by {} in place of libgomp{known}",
+        "if the program runs without an error with --libgomp keep, the crash is caused by {}, which replaced libgomp{known}",
         stand_in.libomp.display()
     ))
 }

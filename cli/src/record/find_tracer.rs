@@ -53,7 +53,7 @@ pub(crate) fn waits(tracer: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     Err(Failure::new(format!("--waits: {} does not exist", path.display())).hint(
-        "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-waits",
+        "to install this file next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-waits",
     ))
 }
 

@@ -133,7 +133,7 @@ const ADAPTER: &str = "libomptgomp.so";
 pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     if !processor::THIS.observes_libgomp() {
         return Err(
-            Failure::new("--libgomp observe: only x86_64 and aarch64 support this").hint(INSTALL_LIBOMP)
+            Failure::new("--libgomp observe is supported only on x86_64 and aarch64").hint(INSTALL_LIBOMP)
         );
     }
     let path = tracer.with_file_name(ADAPTER);
@@ -141,7 +141,7 @@ pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     Err(Failure::new(format!("--libgomp observe: {} does not exist", path.display())).hint(
-        "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-libgomp-adapter",
+        "to install this file next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-libgomp-adapter",
     ))
 }
 

@@ -84,7 +84,7 @@ fn report_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Load
         stand_in.libomp.display(),
         symbol_versions::described(&lacking)
     ));
-    message::hint("record with --libgomp keep; what runs on libgomp is then not traced");
+    message::hint("record with --libgomp keep; code that runs on libgomp is then not traced");
 }
 
 #[cfg(test)]

@@ -28,10 +28,10 @@ use crate::system::mpi_libraries::{is_launcher, is_mpi_library};
 /// Whether calls of MPI are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenMpi {
-    /// If the program needs an MPI library, or an MPI launcher starts it
+    /// If the program needs an MPI library, or if an MPI launcher starts the program
     #[default]
     Auto,
-    /// Also if neither can be seen before the run
+    /// Always, even if neither can be detected before the run
     On,
     /// Never
     Off,
@@ -76,7 +76,7 @@ pub(crate) fn libraries(
         // If the tracer is installed without these libraries, it records everything else.
         return match when {
             WhenMpi::On => Err(Failure::new(format!("--mpi on: {} does not exist", library.display())).hint(
-                "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-mpi",
+                "to install this file next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-mpi",
             )),
             _ => Ok(Vec::new()),
         };
@@ -95,7 +95,7 @@ pub(crate) fn linked_statically(libraries: &[PathBuf], programs: &[Program]) -> 
     let has_mpi = |program: &&Program| elf::defines(&program.path, &["PMPI_Init"]);
     let program = programs.iter().filter(|_| !libraries.is_empty()).find(has_mpi)?;
     let path = program.path.display();
-    Some(format!("MPI is linked statically into {path}, so its MPI calls are not visible"))
+    Some(format!("MPI is linked statically into {path}, so the program's MPI calls are not visible"))
 }
 
 /// Whether this rank is to be recorded.

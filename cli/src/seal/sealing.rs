@@ -156,7 +156,7 @@ pub(crate) fn report_problems(done: &[Done]) {
         report_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
             message::note(&format!(
-                "{}: its events in {} were added; that file is kept, because it may belong to another trace",
+                "{}: the events in the spool {} were added to this trace; the spool is kept, because it may belong to another trace",
                 message::near(trace).display(),
                 message::near(spool).display()
             ));
@@ -255,7 +255,7 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let rest = worth_reporting.count();
     if rest > 0 {
         message::warning(&format!(
-            "{}: and {rest} more; omptrace check lists all",
+            "{}: {rest} more problems were found; omptrace check lists all",
             message::near(trace).display()
         ));
     }

@@ -31,7 +31,7 @@ struct MpiLibrary {
     family: &'static str,
 }
 
-const UNSEEN: &str = "not visible: MPI that is linked statically, and functions that a program looks up in the library itself (ctypes, Julia)";
+const UNSEEN: &str = "not visible: MPI that is linked statically, and MPI functions that a program looks up with dlsym (as ctypes and Julia do)";
 
 impl InstalledMpi {
     pub(crate) fn find(loader: &Loader) -> InstalledMpi {

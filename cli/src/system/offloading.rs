@@ -53,7 +53,8 @@ const BY_RUNTIME: &str = "device records from an offloading library that support
 const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the runtime provides none";
 /// The directories in which NVIDIA's installer places CUPTI, in addition to the loader's.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
-const ASKED: &str = "can provide device records; whether it does is known only when a program offloads (Intel's library refuses)";
+const ASKED: &str =
+    "can provide device records, but may refuse to when a program offloads, as Intel's library does";
 
 /// Facts that are the same for all NVIDIA devices.
 #[derive(Debug)]
@@ -148,7 +149,7 @@ impl Nvidia<'_> {
             (Some(path), _) => {
                 let path = path.display();
                 let restricted = match self.is_restricted() {
-                    true => "; only root may read them (RmProfilingAdminOnly)",
+                    true => "; only root may read these records (RmProfilingAdminOnly)",
                     false => "",
                 };
                 format!("device records from CUPTI ({path}, driver {driver}){restricted}")
@@ -281,7 +282,7 @@ mod tests {
             )
         );
         write(root, "proc/driver/nvidia/params", "A: 0\nRmProfilingAdminOnly: 1\n");
-        assert!(records(&both).contains("only root may read them"));
+        assert!(records(&both).contains("only root may read these records"));
         driver("580.65.06");
         assert!(records(&both).contains("/c/libcupti.so.13"));
         driver("470.82.01");

@@ -101,7 +101,7 @@ fn separate_runs_are_shown_one_by_one() {
         let both = run(omptrace(&folder).args(["stats", "--all"]).args(&inputs));
         assert_eq!(both.status, Some(0), "{both:?}");
         assert_eq!(both.stdout.replace("./", ""), expected);
-        let words = ["the inputs are 2 separate runs", "compare them: omptrace diff "];
+        let words = ["the inputs are 2 separate runs", "compare the runs: omptrace diff "];
         assert!(words.iter().all(|words| both.stderr.contains(words)), "{}", both.stderr);
     }
     // One answer for programs is of all.

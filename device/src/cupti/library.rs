@@ -147,7 +147,8 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
         Choice::At(path) => open(path).map(|library| (library, path.to_string_lossy().into())),
         _ => find(driver_version),
     }?;
-    let functions = Functions::bind(&library).map_err(|missing| format!("{name} has no {missing}"))?;
+    let functions =
+        Functions::bind(&library).map_err(|missing| format!("{name} does not define {missing}"))?;
     let mut version = 0;
     // SAFETY: NVIDIA's function, and the number can be written.
     let answer = unsafe { (functions.get_version)(&mut version) };

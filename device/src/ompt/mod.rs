@@ -291,7 +291,7 @@ fn no_flush_at_end() -> Option<String> {
     let is_off = ["false", "0", "no", "off"].iter().any(|off| value.eq_ignore_ascii_case(off));
     is_off.then(|| {
         format!(
-            "{VARIABLE} is set to {value}, so the runtime may drop the records in partly filled buffers at the end; unset it"
+            "{VARIABLE} is set to {value}, so the runtime may drop the records in partly filled buffers at the end; unset this variable"
         )
     })
 }

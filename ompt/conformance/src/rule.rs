@@ -24,13 +24,13 @@ rules! {
     ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins with its parallel region";
     TaskBegins: "19.5.2.7", "each task ends exactly once, after its creation";
     CurrentTask: "19.6.1.14", "the task of an event is the current task that ompt_get_task_info returns";
-    CurrentRegion: "19.6.1.13", "the region of an event is the one that ompt_get_task_info and ompt_get_parallel_info return";
+    CurrentRegion: "19.6.1.13", "the region of an event is the region that ompt_get_task_info and ompt_get_parallel_info return";
     ThreadNumber: "19.6.1.14", "a thread's number is less than the size of its team";
     PriorTask: "19.5.2.10", "the prior task of task_schedule is the current task";
     EnterFrame: "19.4.4.29", "a task that enters the runtime has an enter frame";
-    CodeAddress: "19.5.2", "an event of the program's code has a code address";
+    CodeAddress: "19.5.2", "an event that the program's code causes has a code address";
     CodeOfProgram: "19.5.2", "a code address lies outside of the runtime";
-    Nesting: "19.5.2", "regions end in reverse order";
+    Nesting: "19.5.2", "the region that began last ends first";
 }
 
 static BROKEN: [AtomicU64; RULES.len()] = [const { AtomicU64::new(0) }; RULES.len()];

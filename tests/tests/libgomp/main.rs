@@ -124,7 +124,7 @@ fn a_runtime_that_breaks_rules_is_found_out() {
     let library = runtime("llvm-19").join("libomp.so.5");
     let (report, _) = conformance(command.env("LD_PRELOAD", library));
     assert!(!report.contains(", 0 faults\n"), "{report}");
-    assert!(report.contains("regions end in reverse order"), "{report}");
+    assert!(report.contains("the region that began last ends first"), "{report}");
 }
 
 /// The counts of the counting tool.
@@ -186,7 +186,7 @@ fn exact_ends_come_with_their_regions() {
     // Ends that come late are moved, and counted.
     let check = omptrace([Path::new("check"), &traces.only()]);
     let words = String::from_utf8_lossy(&check.stdout);
-    assert!(!words.contains("moved to the end of the region"), "{words}");
+    assert!(!words.contains("moved to the end of the parallel region"), "{words}");
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn each_answer_names_mpi(traces: &Traces) {
     ] {
         let words = words(arguments);
         assert!(words.contains(MPI_NOT_SEEN), "{arguments:?}: {words}");
-        assert!(!words.contains("parallelise it"), "{words}");
+        assert!(!words.contains("parallelise this code"), "{words}");
     }
     let stats: Value = serde_json::from_str(&words(&["stats", "--json", "--all", "."])).expect("JSON");
     let findings = stats["findings"].as_array().expect("a list");

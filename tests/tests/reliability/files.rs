@@ -92,6 +92,6 @@ fn a_trace_that_is_closed_and_removed_is_reported_and_the_programs_files_stay_as
         command.arg(traces.path()).args(["1", "30000", "remove"]).env("OMPTRACE_COMPRESS", compress);
         let output = run(&traces, &mut command);
         assert_eq!(output.stdout, b"checksum 120000\n", "{output:?}");
-        one_line(&output, "closed it, and it cannot be opened again");
+        one_line(&output, "closed this file, and it cannot be opened again");
     }
 }

@@ -36,48 +36,48 @@ macro_rules! causes {
 causes! {
     /// LLVM's workers report these ends when the next region wakes them.
     LateEnd Note "late_end"
-        "workers reported ends after the end of their parallel region; these were moved to the end of the region";
+        "workers reported the ends of constructs after the end of their parallel region; these ends were moved to the end of the parallel region";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
-        "the runtime did not report the ends of `single` regions; each is shown until the next worksharing region or barrier starts";
+        "the runtime did not report the ends of `single` regions; each of these regions is shown until the next worksharing region or barrier starts";
     /// LLVM's primary thread of a nested team reports the end of its region after it has returned the team. By then,
     /// another thread may have started a region with that team.
     MisnamedRegion Note "misnamed_region"
-        "ends of parallel regions identified the region of another thread; each ends the region of its own task instead";
+        "ends of parallel regions identified the region of another thread; each of these ends is assigned to the region of its own task instead";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
-    ReportedAgain Note "reported_again" "starts were reported more than once; each start was counted once";
+    ReportedAgain Note "reported_again" "the starts of some constructs were reported more than once; each start was counted once";
     /// OpenUH and TAU: a thread was idle before tracing began, or the end of a wait is reported that did not take
     /// place.
     EndAlone Note "end_alone"
-        "ends of idle times and waits had no start: they started before the trace, or there was nothing to wait for";
+        "ends of idle times and waits were reported without a start: the idle time or wait started before the trace, or there was nothing to wait for";
     /// LLVM waits for the detached tasks of a team of one after it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
-        "parallel regions of one thread were reported to end before their tasks were complete; each is shown until the last of these tasks ends";
+        "parallel regions of one thread were reported to end before their tasks were complete; each of these regions is shown until its last task ends";
     /// LLVM names an ended task when it runs tasks of a former team.
     EndedTask Note "ended_task"
-        "threads switched to tasks that had ended; they continue with the outer task instead";
+        "threads switched to tasks that had already ended; in the timeline, these threads continue with the outer task";
     /// The event was lost or not delivered, or the program died before it.
     MissingEnd Warning "missing_end"
-        "regions had no end; they end with the outer region or with the trace";
+        "the ends of regions were not reported; these regions end with the outer region or with the trace";
     /// The start event was lost or not delivered.
-    EndWithoutBegin Warning "end_without_begin" "ends without a start were left out";
+    EndWithoutBegin Warning "end_without_begin" "ends of constructs were reported without a start; these ends were left out";
     /// `OMPTRACE_EVENTS` excludes the counterpart.
     CounterpartLeftOut Note "counterpart_left_out"
         "events are not shown, because the matching start or end was not selected for recording";
     /// Without `task_create`, tasks have no ids, so resumed tasks cannot be told from new ones.
     PartOfTask Note "part_of_task"
-        "tasks whose creation was not recorded were suspended: each segment of such a task is shown as a task, so more tasks are shown than were created";
+        "tasks whose creation was not recorded were suspended: each part of such a task is shown as a separate task, so more tasks are shown than were created";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
         "the runtime does not report when threads switch tasks: each task is shown as running from its start to its end";
     /// A TR2 runtime without `task_switch`.
     TasksUnseen Note "tasks_unseen"
-        "the runtime does not report when tasks run: their time is shown as waiting";
+        "the runtime does not report when tasks run: the time of tasks is shown as waiting";
     /// LLVM 3.7 to 5.0, for critical regions and some locks.
     ReleaseWithoutAcquire Note "release_without_acquire"
         "the runtime reports only the release of some mutexes: these releases are shown as instants";
     /// The creation was lost or not delivered.
-    UnannouncedTask Warning "unannounced_task" "there are tasks whose creation is not in the trace";
+    UnannouncedTask Warning "unannounced_task" "the creation of some tasks is not in the trace";
     /// The region's start was lost or not delivered.
     UnannouncedRegion Warning "unannounced_region"
         "implicit tasks belong to a parallel region whose start is not in the trace";
@@ -100,7 +100,7 @@ causes! {
         "device records ended before they started; start and end were exchanged";
     /// The runtime does not record such operations, dropped the record, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
-        "operations of traced devices have no device record; they are shown with the timestamps that the host observed";
+        "operations of traced devices have no device record; these operations are shown with the timestamps that the host observed";
     /// The runtime does not report operations, and died with its records in a buffer.
     NoRecordOfRegion Warning "no_record_of_region"
         "target regions ran on traced devices, but no device record describes them: only the host's time in these regions is known";
@@ -108,7 +108,7 @@ causes! {
     DeviceRecordOfPause Note "device_record_of_pause"
         "device records of operations that ran while recording was paused were left out";
     /// More operations at once than there are tracks.
-    DeviceOverlap Warning "device_overlap" "device records that overlapped with too many others were shortened";
+    DeviceOverlap Warning "device_overlap" "device records that overlapped with too many other records were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
         "events of a kind that this version does not know are shown as instants";

@@ -36,12 +36,12 @@ quirks! {
     /// GCC's code on LLVM's or Intel's runtime. The end of the region follows from the next worksharing region or
     /// barrier of the task.
     single_without_end
-        "the thread that executes a `single` region may not report the region's end (code built by GCC)"
+        "the end of a `single` region is possibly not reported for the thread that executes the region (code built by GCC)"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// LLVM up to 8.0 and Intel 2018 to 2020, none of which reports its version; the last one reports initial tasks in
     /// both ways.
     initial_task_created
-        "the initial task may be reported by task_create"
+        "the initial task is sometimes reported by task_create"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// Intel 2022 and 2023 grant the EMI callback, but deliver only the old one, with an additional endpoint in front
     /// of its arguments.
@@ -66,7 +66,7 @@ quirks! {
         |metadata| is_tr2(metadata);
     /// LLVM up to 9, Intel 2018.0.3 and 2019. If such a runtime does report the starts, this quirk has no effect.
     league_tasks_without_begin
-        "the implicit tasks of a teams construct may be reported only when they end"
+        "the implicit tasks of a `teams` construct are sometimes reported only when they end"
         |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);
     /// LLVM from 10 on, and Intel after 2019; for older ones, the members of a league are unknown.
     region_in_league
@@ -80,7 +80,7 @@ quirks! {
     /// According to the document, the thread is in the surrounding region when JOIN arrives. In OpenUH, it is still in
     /// the region that ends, and nested regions have the same id.
     joins_without_region
-        "the event for the end of a parallel region does not identify the region; it is taken to be the innermost region that the thread encountered and that has not ended"
+        "the event for the end of a parallel region does not say which region ended; omptrace assumes the innermost open region that the thread encountered"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// Not OMPT's states. TAU's wrapper uses 12 to 16 for the runtime's task management.
     states_of_collector
@@ -92,7 +92,7 @@ quirks! {
         |metadata| is_tr2(metadata) || has_types_of_early_tr4(metadata);
     /// TR2 specifies a wait event only if a thread waits. LLVM 3.7 reports neither waits for nor acquisitions of locks.
     mutexes_without_wait
-        "acquisitions and releases of mutexes may be reported without the preceding events"
+        "acquisitions and releases of mutexes are sometimes reported without the events that should precede them"
         |metadata| is_tr2(metadata);
     /// The switch to the next task is reported first.
     tasks_end_when_left
@@ -113,7 +113,7 @@ quirks! {
         |metadata| is_tr2(metadata) && is_refused(metadata, "task_switch");
     /// LLVM 3.7 to 5.0: the end is reported with the barrier of the single region.
     single_others_without_end
-        "threads that do not execute a `single` region may not report the region's end (nowait)"
+        "the end of a `single nowait` region is possibly not reported for threads that do not execute the region"
         |metadata| is_tr2(metadata);
     /// GCC's code executes these without calling libgomp.
     inlined_by_gcc

@@ -171,7 +171,7 @@ events! {
         /// The program calls a function of an interface other than OpenMP. `domain` identifies the interface: 1 is
         /// MPI, whose functions are numbered in `adapters/mpi/api`. `object` is the handle of the communicator,
         /// window, file, request or message. `peer` and `tag` are the values that the program passes, except that -1
-        /// stands for any, -4 means that the call has no such argument, and a `peer` of -2 or -3 stands for
+        /// stands for any rank or tag, -4 means that the call has no such argument, and a `peer` of -2 or -3 stands for
         /// `MPI_PROC_NULL` or `MPI_ROOT`. The buffer contains `count` elements of `datatype`.
         42 CallBegin = 281 "omptrace_call_begin" (class: CallClass) {
             [function: u32, domain: u32] = Here<0>,
@@ -257,7 +257,7 @@ events! {
             kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
             target_task_data: Id, target_data: Id, codeptr_ra: Address,
         }
-        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the value that the tool has
+        /// A data operation of a target region or of an API call (19.5.2.25). `host_op_id` is the value that the tool has
         /// set.
         TargetDataOpEmi = 34 "target_data_op_emi" {
             endpoint: ompt_scope_endpoint_t, target_task_data: Id, target_data: Id, host_op_id: Id,
@@ -346,8 +346,8 @@ events! {
         /// The stream contains samples of the thread whose stream is `thread_stream`. This is the first event in each
         /// chunk of the stream. `period_ns` is the requested CPU time between two samples.
         SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
-        /// What a thread does at this time. The sample represents the preceding `weight_ns` of CPU time. `state` and
-        /// `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost task
+        /// What the thread does at the time of the event. The sample represents the preceding `weight_ns` of CPU time. `state`
+        /// and `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost task
         /// (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task. `exit_frame` and `enter_frame` are the
         /// frames of that task. Each of them is stored as the number of stack frames inside it, as -1 for a null
         /// pointer, or as -2 for an address that is in none of the stack's frames.
@@ -363,7 +363,8 @@ events! {
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
         /// The values of the thread's counters, in the order of `counting` in the metadata. The counts start at an
         /// unspecified time in the thread's life. A value of 2^64-1 means that the counter was not counting. The tracer
-        /// reads the counters when a construct, task or wait begins or ends; the event for that follows.
+        /// reads the counters when a construct, task or wait begins or ends; the event that reports this begin or end
+        /// follows.
         Counters<'a> = 279 "omptrace_counters" { values: Numbers<'a> }
         /// A thread waits in a function of the C library that the program called, such as `pthread_mutex_lock`. With
         /// the endpoint `beginend`, the wait began at `begin` and ended at the event's timestamp, because the tracer

@@ -72,9 +72,9 @@ kinds! {
     BytesSkipped Error "bytes_skipped"
         "# bytes do not form a block and were skipped; events may be missing";
     Hole Warning "hole"
-        "# bytes were reserved but never written; the spool that may have contained their chunk is gone";
+        "# bytes were reserved for a chunk but never written, and the spool that may have contained the chunk is gone";
     HoleOfSpool Note "hole_of_spool"
-        "# bytes were reserved but not written, because the process ended before it wrote them or is still running; the spool contains their chunk";
+        "# bytes were reserved for a chunk but not written, because the process ended before it wrote the chunk or is still running; the spool contains the chunk";
     BlockCut Error "block_cut"
         "the file ends # bytes before the end of this block";
     OtherSession Note "other_session"
@@ -90,7 +90,7 @@ kinds! {
     CheckpointDamaged Warning "checkpoint_damaged"
         "# checkpoints are damaged; windows are read from earlier checkpoints";
     OtherBlockDamaged Warning "other_block_damaged"
-        "# blocks of a kind that this version does not know are damaged";
+        "# damaged blocks, of a kind that this version does not know";
     BytesBetween Warning "bytes_between"
         "# bytes between blocks do not form a block; readers skip them";
     SpoolUnchecked Note "spool_unchecked"
@@ -106,7 +106,7 @@ kinds! {
     ChunkCopyDamaged Note "chunk_copy_damaged"
         "a copy of a chunk is damaged; another copy was used";
     ChunkCodec Error "chunk_codec"
-        "a chunk is stored in a form that this version does not know; it was skipped";
+        "a chunk is stored in a form that this version does not know, and was skipped";
     ChunkCut Error "chunk_cut"
         "the last # words of a chunk are not events and were skipped";
     EventsDamaged Error "events_damaged"
@@ -124,7 +124,7 @@ kinds! {
     SpoolChunkDamaged Error "spool_chunk_damaged"
         "# chunks of the spool have invalid headers and were ignored";
     EventsUnreported Error "events_unreported"
-        "# events were lost while tracing; the process ended before it recorded where they were lost";
+        "# events were lost while tracing; the process ended before it recorded where these events were lost";
     SpoolMoved Note "spool_moved"
         "the spool was found next to the trace, not where the header says";
     SpoolRecycled Note "spool_recycled"
@@ -132,7 +132,7 @@ kinds! {
     ClockMissing Warning "clock_missing"
         "the trace has no clock readings; one tick is assumed to be one nanosecond";
     ClockSkipped Warning "clock_skipped"
-        "# clock readings contradict the others and were ignored";
+        "# clock readings contradict the other clock readings and were ignored";
     LimitReached Error "limit_reached"
         "a limit of the reader was reached; # items were left out";
     ReadFailed Error "read_failed"

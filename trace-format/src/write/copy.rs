@@ -334,7 +334,7 @@ impl fmt::Display for SealError {
             SealError::Unknown(doubt) => {
                 write!(
                     f,
-                    "whether the process that writes the trace is still running cannot be determined here: {doubt}"
+                    "omptrace cannot determine here whether the process that writes the trace is still running: {doubt}"
                 )
             }
             SealError::Busy => f.write_str("another program is finishing the trace"),

@@ -97,7 +97,7 @@ settings! {
             short: Some('o'),
             value_name: "FILE",
             bare: None,
-            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is a directory, which is created if necessary, the traces in it have the default name. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
+            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is an existing directory or ends in `/`, traces are written into this directory under the default name. Missing directories are created. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
         }),
     }
     events: EventList {
@@ -143,7 +143,7 @@ settings! {
         variable: "OMPTRACE_CPU_TIME",
         default: "0",
         recorded: true,
-        meaning: "1 separates preempted time from useful time with the counters `task-clock`, `context-switches` and `preemptions`.",
+        meaning: "Set to 1 to separate preempted time from useful time, with the counters `task-clock`, `context-switches` and `preemptions`.",
         option: Some(CommandLineOption {
             long: "cpu-time",
             short: None,
@@ -162,14 +162,14 @@ settings! {
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Record what the program says of itself through these interfaces: all, none, or a list of nvtx, itt, kokkos, openacc, roctx and omptrace",
+            help: "Record the annotations that the program makes through these interfaces: all, none, or a list of nvtx, itt, kokkos, openacc, roctx and omptrace",
         }),
     }
     annotation_domains: Option<DomainList> {
         variable: "OMPTRACE_ANNOTATION_DOMAINS",
         default: "",
         recorded: true,
-        meaning: "Patterns of the domains whose annotations are recorded. The last pattern that matches a domain decides; a leading `-` excludes it.",
+        meaning: "Patterns of the domains whose annotations are recorded. The last pattern that matches a domain decides whether the domain is recorded; a leading `-` excludes domains.",
         option: Some(CommandLineOption {
             long: "annotation-domains",
             short: None,
@@ -182,7 +182,7 @@ settings! {
         variable: "OMPTRACE_ANNOTATION_TEXT",
         default: "1",
         recorded: true,
-        meaning: "0 leaves out the texts of annotations, except names of domains and categories.",
+        meaning: "Set to 0 to leave out the texts of annotations, except names of domains and categories.",
         option: None,
     }
     mode: Keep {
@@ -216,7 +216,7 @@ settings! {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of each buffer for device records. All buffers together use up to 64M. A new buffer uses at most an eighth of the remaining part of these 64M.",
+        meaning: "Size of each buffer for device records. All buffers together use up to 64M. A new buffer uses at most an eighth of the memory that remains of these 64M.",
         option: None,
     }
     cupti: Cupti {
@@ -243,7 +243,7 @@ settings! {
         variable: "OMPTRACE_COMPRESS",
         default: "auto",
         recorded: true,
-        meaning: "The zstd level for compression while the program runs, at idle priority (auto: 1).",
+        meaning: "The zstd level for compression while the program runs, at idle priority. `auto` means level 1.",
         option: Some(CommandLineOption {
             long: "compress",
             short: None,
@@ -269,7 +269,7 @@ settings! {
         variable: "OMPTRACE_RANKS",
         default: "",
         recorded: true,
-        meaning: "The ranks of an MPI job to record, for example `0,1,100-107`. Others run without the tracer. The default is all ranks. A process to which the launcher gives no rank is recorded.",
+        meaning: "The ranks of an MPI job to record, for example `0,1,100-107`. Other ranks run without the tracer. The default is all ranks. A process to which the launcher gives no rank is recorded.",
         option: Some(CommandLineOption {
             long: "ranks",
             short: None,
@@ -282,13 +282,13 @@ settings! {
         variable: "OMPTRACE_MPI_CLOCKS",
         default: "0",
         recorded: true,
-        meaning: "1 compares the clocks of an MPI job's hosts at the end of `MPI_Init` and at the start of `MPI_Finalize`. All ranks of the job must be recorded, because a rank that runs without omptrace would block the others in `MPI_Init`. It has no effect if all ranks run on one host or if `OMPTRACE_RANKS` is set.",
+        meaning: "Set to 1 to compare the clocks of an MPI job's hosts at the end of `MPI_Init` and at the start of `MPI_Finalize`. All ranks of the job must be recorded, because a rank that runs without omptrace would block the other ranks in `MPI_Init`. The comparison is left out if all ranks run on one host or if `OMPTRACE_RANKS` is set.",
         option: Some(CommandLineOption {
             long: "mpi-clocks",
             short: None,
             value_name: "SWITCH",
             bare: Some("1"),
-            help: "Compare the clocks of an MPI job's hosts in MPI_Init and MPI_Finalize. Only for jobs of which all ranks are recorded: a rank without omptrace would block the others; `--mpi-clocks` alone means 1",
+            help: "Compare the clocks of an MPI job's hosts in MPI_Init and MPI_Finalize. All ranks of the job must be recorded, because a rank without omptrace would block the other ranks; `--mpi-clocks` alone means 1",
         }),
     }
     log: LogLevel {
@@ -302,14 +302,14 @@ settings! {
         variable: "OMPTRACE_DISABLED",
         default: "0",
         recorded: false,
-        meaning: "1 switches tracing off.",
+        meaning: "Set to 1 to switch tracing off.",
         option: None,
     }
     chain: Switch {
         variable: "OMPTRACE_CHAIN",
         default: "1",
         recorded: false,
-        meaning: "0 means that the tracer starts no other OMPT tool.",
+        meaning: "Set to 0 to prevent the tracer from starting another OMPT tool.",
         option: None,
     }
     next_tool: Option<Library> {

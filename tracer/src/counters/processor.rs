@@ -39,7 +39,7 @@ fn words(refusal: Refusal) -> String {
         }
         Refusal::System(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-                "the CPU does not provide such a counter here, as in most virtual machines".to_owned()
+                "the CPU does not provide this counter, as in most virtual machines".to_owned()
             }
             Some(libc::EACCES | libc::EPERM) => match fs::read_to_string(PARANOID) {
                 Ok(level) => format!(

@@ -219,7 +219,7 @@ impl Counters {
 
 /// Why the calling thread cannot have a counter; `None` if it can.
 fn refusal(source: Source, trial: &mut Trial) -> Option<String> {
-    let refuses = || "the system does not report it".to_owned();
+    let refuses = || "the system does not report this counter".to_owned();
     match source {
         Source::Kernel(Usage::TaskClock) => match usage::processor_time_ns() {
             None => Some(refuses()),

@@ -36,7 +36,7 @@ use crate::session::hooks::SessionHooks;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The reason stored in the trace if the callback was removed.
-const WHY: &str = "not recorded, starting with the first undeferred task that has dependences (if clause, taskwait depend). This OpenMP runtime corrupts its memory there if a tool requests this callback and a dependence is mutexinoutset or inoutset. To record them anyway, use --events default,dependences";
+const WHY: &str = "not recorded, starting with the first undeferred task that has dependences (a task with an if clause, or a taskwait with a depend clause). At such a task, this OpenMP runtime corrupts its memory if a tool requests the callback `dependences` and a dependence has the type mutexinoutset or inoutset. To record dependences anyway, use --events default,dependences";
 
 /// The data needed to remove the callback; null if the callback should stay.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());

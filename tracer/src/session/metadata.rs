@@ -82,7 +82,7 @@ pub(crate) fn register(folder: &Path, trace: &Path) {
     let noted = (0..).map(note).find(|noted| !is_taken(noted));
     if let Some(Err(error)) = noted {
         warning!(
-            "cannot register the trace in {}: {error}; to finish it, run: omptrace recover {}",
+            "cannot register the trace in {}: {error}; to finish the trace, run: omptrace recover {}",
             folder.display(),
             trace.display()
         );

@@ -81,12 +81,12 @@ macro_rules! tables {
 tables! {
     ProcessRow<'a> "processes": "A process." {
         name: &'a str = "The display name: the program, the rank if there is one, and the process id.";
-        host: Option<&'a str> = "The machine that the process ran on.";
+        host: Option<&'a str> = "The machine on which the process ran.";
         os_pid: i64 = "The process id in the operating system.";
         rank: Option<i32> = "The MPI rank, if a launcher set it.";
         command_line: Option<&'a str> = "The program and its arguments, separated by spaces.";
         exit_status: Option<i32> = "The program's exit status, if omptrace record started the program.";
-        processors: Option<i32> = "The number of CPUs that the process may run on.";
+        processors: Option<i32> = "The number of CPUs on which the process may run.";
         job_start_realtime_ns: Option<i64> = "The start of the job, in nanoseconds since 1970. All times are relative to it.";
         clock_error_ns: i64 = "The times of two processes may differ by this much, or by more if the hosts' clocks disagree.";
         begin_ns: i64 = "The start of the process; negative if the process started before the tracer.";
@@ -157,7 +157,7 @@ tables! {
         to_thread: i32 = "The thread of the effect.";
         to_ns: i64 = "The time of the effect.";
     }
-    MessageRow "messages": "An end of a point-to-point MPI message: one row in the sender's process, one in the receiver's. Only if there are traces of all ranks of the job." {
+    MessageRow "messages": "An end of a point-to-point MPI message: one row in the sender's process, and one row in the receiver's process. The table has rows only if there are traces of all ranks of the job." {
         kind: Word = "send or receive.";
         message: Option<i64> = "The number of the message in the job, the same at both ends; NULL if no other end was found.";
         thread: i32 = "The thread.";
@@ -169,7 +169,7 @@ tables! {
         bytes: i64 = "The number of bytes.";
         other_ns: Option<i64> = "The time at the other end.";
     }
-    CollectiveRow "collectives": "A process's part in a collective MPI operation. Only if there are traces of all ranks of the job." {
+    CollectiveRow "collectives": "A process's part in a collective MPI operation. The table has rows only if there are traces of all ranks of the job." {
         collective: i64 = "The number of the operation in the job, the same in all processes that take part.";
         function: Word = "The MPI function.";
         communicator: i32 = "The number of the communicator in the table communicators.";
@@ -180,11 +180,11 @@ tables! {
         sent_bytes: i64 = "The number of bytes that the process sent.";
         received_bytes: i64 = "The number of bytes that the process received.";
     }
-    CommunicatorRow "communicators": "An MPI communicator that the process is a member of. Only if there are traces of all ranks of the job." {
+    CommunicatorRow "communicators": "An MPI communicator of which the process is a member. The table has rows only if there are traces of all ranks of the job." {
         communicator: i32 = "The number in the job, the same in all processes.";
-        name: ByteArray = "The name that the program gave the communicator, or how it was made.";
+        name: ByteArray = "The name that the program gave the communicator, or a description of how the communicator was created.";
         kind: Word = "world, self, made or inter.";
-        parent: Option<i32> = "The communicator that it was made from.";
+        parent: Option<i32> = "The communicator from which this communicator was created.";
         size: i32 = "The number of members.";
         members: ByteArray = "The members as ranks in MPI_COMM_WORLD, separated by commas.";
         remote: Option<ByteArray> = "The members of the other group of an intercommunicator.";
@@ -218,7 +218,7 @@ tables! {
         kind: Word = "The kind of mutex, as OMPT names it.";
         acquisition: i64 = "The number of the acquisition. The acquisitions of a mutex are numbered from 1.";
         thread: i32 = "The thread.";
-        place: Option<i32> = "The innermost region that the thread was in.";
+        place: Option<i32> = "The innermost region in which the thread was.";
         begin_ns: i64 = "The start.";
         end_ns: Option<i64> = "The end; NULL if that was not seen.";
     }
@@ -286,26 +286,26 @@ tables! {
         ns: i64 = "The time.";
         position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
     }
-    AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Ranges are whole here, even where slices cut them." {
+    AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Each range is one row, even if its slice is cut in the timeline." {
         thread: i32 = "The thread that begins the range, or makes the mark.";
         source: Word = "The interface: nvtx, itt, kokkos, openacc, roctx or omptrace.";
-        kind: Word = "range, process (a range that may end on another thread), frame, mark, or what a kernel of Kokkos or an operation of OpenACC is, such as parallel_for, fence, copy or compute.";
+        kind: Word = "range, process (a range that may end on another thread), frame, mark, or the kind of a Kokkos kernel or OpenACC operation, such as parallel_for, fence, copy or compute.";
         domain: Option<ByteArray> = "The domain; NULL for the default one.";
         name: ByteArray = "The name.";
         category: Option<ByteArray> = "The name of the category, or its number if it has no name.";
         colour: Option<i64> = "The colour, as 0xAARRGGBB.";
         begin_ns: i64 = "The start, or the time of the mark.";
-        end_ns: Option<i64> = "The end, for a mark the same as the start; NULL if that was not seen.";
+        end_ns: Option<i64> = "The end; for a mark, the same as the start; NULL if the end was not seen.";
         instance: Option<i64> = "The number by which the program refers to the range.";
         payload_int: Option<i64> = "The payload, if it is a whole number. Unsigned numbers from 2^63 are shown as negative ones.";
         payload_double: Option<f64> = "The payload, if it is a floating-point number.";
         payload_text: Option<ByteArray> = "The payload, if it is a text.";
     }
-    AnnotationValueRow "annotation_values": "A number or a text that the program gives by one of these interfaces: a counter's value, or a fact about a range or the process." {
-        thread: i32 = "The thread that gives it.";
+    AnnotationValueRow "annotation_values": "A number or a text that the program passes to an annotation interface: a counter's value, or a fact about a range or the process." {
+        thread: i32 = "The thread that passes the number or text.";
         time_ns: i64 = "The time.";
         source: Word = "The interface, as in the table annotations.";
-        role: Word = "counter (its new value), increment (what is added to a counter) or fact.";
+        role: Word = "counter (the new value of the counter), increment (a number that is added to the counter) or fact.";
         domain: Option<ByteArray> = "The domain; NULL for the default one.";
         name: ByteArray = "The name of the counter or of the fact.";
         instance: Option<i64> = "The number of the range that the fact is about; NULL for the innermost open range of the thread and the domain, or for the process.";

@@ -660,7 +660,7 @@ fn waits_that_were_not_recorded_are_hinted_at() {
     );
     let note = answers.waits_note.as_deref().expect("a note");
     assert!(
-        note.contains("for 0.40 s") && note.contains("--cpu-time shows where others used the CPU"),
+        note.contains("for 0.40 s") && note.contains("--cpu-time shows where other threads used the CPUs"),
         "{note}"
     );
 }

@@ -64,14 +64,14 @@ pub const GROUPS: [Group; 12] = [
     Group {
         key: "mpi-wait",
         label: "waits for other ranks",
-        meaning: "The thread is in an MPI call, and another rank has not started what the call needs.",
+        meaning: "The thread is in an MPI call, and another rank has not started the operation that the call depends on.",
         colour: "#882255",
         causes: &[Cause::MpiWait],
     },
     Group {
         key: "mpi",
         label: "MPI calls",
-        meaning: "The thread is in an MPI call and transfers data, or it is not known whether it waits for other ranks.",
+        meaning: "The thread is in an MPI call and transfers data, or the trace does not show whether the thread waits for other ranks.",
         colour: "#d9a5b8",
         causes: &[Cause::Mpi, Cause::MpiTransfer, Cause::MpiOther],
     },

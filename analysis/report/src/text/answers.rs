@@ -263,7 +263,10 @@ pub(crate) fn write_blocked(answers: &Answers, f: &mut fmt::Formatter<'_>, layou
     for ((_, cause, lock), (ns, rows)) in locks.iter().take(MAX_BLOCKING) {
         writeln!(f)?;
         let name = lock.as_deref().unwrap_or(cause.name());
-        let title = format!("threads waited {} for {name}; columns: the threads that waited", time(*ns));
+        let title = format!(
+            "waits for {name} ({} in total). Rows: the thread that held it. Columns: the threads that waited.",
+            time(*ns)
+        );
         write_wrapped(f, &title, 0, layout)?;
         matrix(rows).write(f, layout)?;
     }
@@ -315,7 +318,7 @@ fn write_findings(answers: &Answers, f: &mut fmt::Formatter<'_>, layout: &Layout
         return Ok(());
     }
     writeln!(f)?;
-    let title = "findings (estimated savings of wall time; they overlap)";
+    let title = "findings (with estimated savings of wall time, which do not add up)";
     write_wrapped(f, title, 0, layout)?;
     let top = layout.top.unwrap_or(MAX_FINDINGS);
     for (index, finding) in answers.findings.iter().take(top).enumerate() {
@@ -566,7 +569,7 @@ locks                          2.39 s      6.0  #
             },
             not_seen: vec![NotSeen {
                 cause: Cause::Lock,
-                reason: "the runtime does not report waits for locks; they count as useful".to_owned(),
+                reason: "the runtime does not report waits for locks; these waits count as useful".to_owned(),
             }],
             ..Answers::default()
         };
@@ -589,11 +592,11 @@ locks                          2.39 s      6.0  #
             middle,
             "iciency 61.0 % = load balance 80.0 % x communication 76.3 %
 communication 76.3 % = serialisation 95.3 % x transfer 80.0 %
-not visible: locks: the runtime does not report waits for locks; they count as
-useful
+not visible: locks: the runtime does not report waits for locks; these waits
+count as useful
 critical path: 800 us of 1.00 ms are useful work; 75.0 % at stencil.c:35
 
-findings (estimated savings of wall time; they overlap)
+findings (with estimated savings of wall time, which do not add up)
 1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."

@@ -218,7 +218,7 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
     let shown = [
         (timeline.records, "operations shown by the device's records"),
         (timeline.host_observed, "operations shown with the timestamps that the host observed"),
-        (timeline.without_record, "of these have no record, although the device was traced"),
+        (timeline.without_record, "operations that have no record, although the device was traced"),
         (timeline.uncorrelated, "records that match no operation of the host"),
         (timeline.peak_bytes, "bytes of device memory in use at the peak"),
     ];

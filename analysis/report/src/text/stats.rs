@@ -135,7 +135,7 @@ fn write_steps(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fm
     }
     if let Some(ns) = steps.drift_ns {
         let (more, ns) = if ns < 0.0 { ("less", -ns) } else { ("more", ns) };
-        words += &format!("; each takes {} {more} than the one before", time(ns.round() as u64));
+        words += &format!("; each step takes {} {more} than the previous step", time(ns.round() as u64));
     }
     write_wrapped(f, &words, 0, layout)?;
     for step in &steps.worst {

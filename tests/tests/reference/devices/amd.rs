@@ -202,7 +202,7 @@ fn check_unrecorded(what: &str, traced: &Traced, unrecorded: usize) {
     let output = trace::omptrace([OsStr::new("check"), traced.file().as_os_str()]);
     let words = String::from_utf8_lossy(&output.stdout);
     let warning = format!(
-        "warning: operations of traced devices have no device record; they are shown with the timestamps that the host observed ({unrecorded} on"
+        "warning: operations of traced devices have no device record; these operations are shown with the timestamps that the host observed ({unrecorded} on"
     );
     assert!(words.contains(&warning), "{what}: {words}");
     assert_eq!(output.status.code(), Some(1), "{what}");

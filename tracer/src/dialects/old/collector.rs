@@ -206,7 +206,7 @@ pub(crate) fn end() {
     // Relaxed: only the counts are shared.
     let counts = [&WHILE_ASKING, &UNREPORTED].map(|count| count.swap(0, Ordering::Relaxed));
     let texts = [
-        "events occurred while the tracer queried the runtime; they did not come from the program and were left out",
+        "events occurred while the tracer queried the runtime; these events did not come from the program and were left out",
         "times, the runtime did not report the thread's state or region together with an event",
     ];
     let messages = std::iter::zip(counts, texts)

@@ -95,7 +95,7 @@ impl ProtectedFd {
     pub(crate) fn lock(&self) -> Option<Lock> {
         let taken = self.with(|file| {
             if !lock::take(file, Purpose::Recording)? {
-                return Err(io::Error::other("another process holds its lock"));
+                return Err(io::Error::other("another process holds the lock of this file"));
             }
             system::map_pin(file).inspect_err(|_| _ = lock::give_back(file, Purpose::Recording))
         });
@@ -168,7 +168,7 @@ impl ProtectedFd {
             return Ok(unsafe { BorrowedFd::borrow_raw(descriptor) });
         }
         let file = self.open_again().map_err(|error| {
-            let message = format!("the program closed it, and it cannot be opened again: {error}");
+            let message = format!("the program closed this file, and it cannot be opened again: {error}");
             io::Error::new(error.kind(), message)
         })?;
         let (new, ours) = (file.as_raw_fd(), Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl ProtectedFd {
     fn open_again(&self) -> io::Result<OwnedFd> {
         let file = system::open_existing(&self.path)?;
         if system::file_id(file.as_fd())? != self.id {
-            return Err(io::Error::other("another file has its name now"));
+            return Err(io::Error::other("another file now has this name"));
         }
         Ok(out_of_the_way(file, true))
     }

@@ -20,7 +20,7 @@ const MAX_GROUPS: u32 = 25;
 pub(crate) fn ranks(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let Some(waits) = &report.stats.rank_waits else { return };
     let lines = rank_wait_lines(waits, 0);
-    let lead = lines.first().map_or("No rank waits for another one.", |all| all);
+    let lead = lines.first().map_or("No rank waits for another rank.", |all| all);
     section(out, "ranks", "Ranks", &Text(lead).to_string());
     over_time(out, report, limits);
     if waits.total_ns > 0 {

@@ -41,7 +41,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         Text(&time(top)),
         match causes.is_empty() {
             true => "",
-            false => " Its parts are the shares of the threads\u{2019} time by cause.",
+            false => " The parts of a column are the shares of the threads\u{2019} time by cause.",
         },
         match steps.worst.len() {
             1 => "longest step".to_owned(),
@@ -49,10 +49,11 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         },
         match steps.steps_per_bin {
             0 | 1 => String::new(),
-            many =>
-                format!(" Each column is the median of {many} steps, with a line up to the longest of them."),
+            many => format!(
+                " Each column is the median of {many} steps, with a line up to the longest of these steps."
+            ),
         },
-        if top < steps.longest_ns { " Columns that are longer are cut." } else { "" }
+        if top < steps.longest_ns { " Columns that would be longer are cut off." } else { "" }
     );
     if !causes.is_empty() {
         key(out, causes, threads);
@@ -174,7 +175,8 @@ fn lead(steps: &Steps) -> String {
     }
     if let Some(ns) = steps.drift_ns {
         let more = if ns < 0.0 { "less" } else { "more" };
-        words += &format!(" Each takes {} {more} than the one before.", time(ns.abs().round() as u64));
+        words +=
+            &format!(" Each step takes {} {more} than the previous step.", time(ns.abs().round() as u64));
     }
     words
 }
