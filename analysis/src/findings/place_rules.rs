@@ -29,7 +29,10 @@ impl Case<'_> {
             None if self.part.functions.has_samples => (String::new(), ""),
             None => (String::new(), " (record --sample shows its functions)"),
         };
-        format!("{}{inside} keeps the other threads idle: parallelise this code{hint}", serial_words(row.place))
+        format!(
+            "{}{inside} keeps the other threads idle: parallelise this code{hint}",
+            serial_words(row.place)
+        )
     }
 
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
