@@ -21,7 +21,7 @@ use serde_json::Value;
 use library::{built, number, omptrace};
 
 /// Programs that are played unless the user says otherwise.
-const PROGRAMS: u64 = 20;
+const PROGRAMS: u64 = 8;
 
 /// Plays `script` under the tracer, which records to `trace`.
 fn play(script: &Value, trace: &Path) {

@@ -181,15 +181,24 @@ fn help_paragraphs(help: &str) -> Vec<String> {
         if is_example || block.starts_with("Usage") || block.starts_with("Commands:") {
             continue;
         }
+        /// Descriptions are indented by this much, options by less.
+        const DESCRIPTION: usize = 10;
         let is_text = |line: &&str| {
-            let line = line.trim_start();
-            !line.starts_with("- ")
-                && !line.starts_with('-')
-                && !line.starts_with('<')
-                && !line.ends_with(':')
+            let words = line.trim_start();
+            let is_option = words.starts_with('-') && line.len() - words.len() < DESCRIPTION;
+            !is_option && !words.starts_with('<') && !line.ends_with(':')
         };
-        let lines: Vec<&str> = block.lines().filter(is_text).map(str::trim).collect();
-        let words: Vec<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+        let mut words: Vec<&str> = Vec::new();
+        for line in block.lines().filter(is_text).map(str::trim) {
+            match line.strip_prefix("- ").and_then(|value| value.split_once(':')) {
+                // A possible value, and what it means.
+                Some((_, meaning)) => {
+                    paragraphs.push(words.join(" "));
+                    words = meaning.split_whitespace().collect();
+                }
+                None => words.extend(line.split_whitespace()),
+            }
+        }
         paragraphs.push(words.join(" "));
     }
     paragraphs.retain(|paragraph| is_prose(paragraph));
