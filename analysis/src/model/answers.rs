@@ -277,7 +277,8 @@ pub struct Finding {
     pub text: String,
     /// The figures on which the finding is based.
     pub evidence: serde_json::Map<String, serde_json::Value>,
-    /// Up to three intervals in which a thread kept other threads waiting longest.
+    /// Up to three intervals in which a thread kept other threads waiting longest, or in which it waited longest itself if
+    /// no thread is to blame.
     #[serde(default)]
     pub instances: Vec<Moment>,
 }

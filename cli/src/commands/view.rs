@@ -202,10 +202,16 @@ fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
         "the browser loads {}..{}: about {} of {} events",
         units::seconds(begin),
         units::seconds(end),
-        message::number(shown),
-        message::number(events)
+        message::number(two_digits(shown)),
+        message::number(two_digits(events))
     ));
     message::hint("to open another part, use --window FROM..TO; to open the whole timeline, use --whole");
+}
+
+/// An estimate, rounded to two digits.
+fn two_digits(estimate: u64) -> u64 {
+    let unit = 10_u64.pow(estimate.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    (estimate + unit / 2) / unit * unit
 }
 
 fn file_name(path: &Path) -> String {

@@ -46,11 +46,12 @@ fn side_words(side: &Side) -> String {
     let more = if side.programs.len() > MAX_PROGRAMS { ", ..." } else { "" };
     let of = if programs.is_empty() { "" } else { " of " };
     format!(
-        "{}{of}{}{more} on {}, {} on average",
+        "{}{of}{}{more} on {}, {}{}",
         counted(side.runs.len() as u64, "run"),
         programs.join(", "),
         counted(side.threads.into(), "thread"),
-        time(side.duration_ns)
+        time(side.duration_ns),
+        if side.runs.len() > 1 { " on average" } else { "" }
     )
 }
 
@@ -280,7 +281,7 @@ mod tests {
             for (region, imbalance) in [(0, 150), (1, imbalance)] {
                 let mut accounting = Accounting::default();
                 accounting.add(Cause::Useful, 4 * (800 + extra) * 1_000_000);
-                accounting.add(Cause::Imbalance, 4 * imbalance * 1_000_000);
+                accounting.add(Cause::Imbalance, 4 * (imbalance + extra) * 1_000_000);
                 let duration_ns = accounting.total() / 4;
                 answers.duration_ns += duration_ns;
                 answers.accounting.merge(&accounting);

@@ -106,7 +106,8 @@ pub fn efficiency_bars(answers: &Answers, look: Look) -> Lines {
 fn worst_place(answers: &Answers, cause: Cause) -> Option<String> {
     let worst = answers.blamed_for(cause).max_by_key(|blame| blame.ns)?;
     let words = match worst.place.is_call() {
-        true => label(&worst.place),
+        // The cause says that it is a wait.
+        true => label(&worst.place).replacen(" wait ", " ", 1),
         false => worst.place.short(),
     };
     (!is_nowhere(&worst.place)).then_some(words)

@@ -276,6 +276,9 @@ fn write_locks(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fm
     let mut table = Table::new("lock", &LOCK);
     let rows = stats.locks.iter();
     rows.for_each(|lock| lock_row(&mut table, lock));
+    if table.is_empty() {
+        return write_wrapped(f, "no locks, critical or atomic regions were recorded", 0, layout);
+    }
     table.write(f, layout)?;
     write_more(f, table.len(), layout.top, "lock")
 }

@@ -234,6 +234,10 @@ impl<const S: usize> Threads<S> {
         };
         if uncaused > 0 && of_thread.is_selected {
             self.sums.uncaused_at.at(Cause::TaskWait, place).grow_by(uncaused);
+            // No thread is to blame, so the moment is that of the thread that waits.
+            let (location, weight) = (of_thread.location, uncaused as f64);
+            let moment = Instance { begin: time - uncaused.cast_signed(), end: time, location, weight };
+            self.sums.instances.at(Cause::TaskWait, place).add(moment);
         }
     }
 
