@@ -160,7 +160,7 @@ fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     let profile = Profile::of(phase, threads)?;
     let recorded = match profile.is_of_blocks {
         true => profile.pieces.iter().map(|piece| piece.ns).max().unwrap_or(0),
-        false => profile.in_chunks(profile.pieces.iter().map(|piece| piece.iterations), threads),
+        false => profile.in_chunks(profile.recorded_works(), threads),
     };
     if phase.uneven(threads) as f64 > MAX_BESIDES * recorded as f64 {
         return None;
@@ -283,7 +283,7 @@ impl Profile {
                 None => nearly(chunk, 0.0),
             },
             Clause::Dynamic(chunk) => match equal(chunk) {
-                Some(chunks) => self.in_chunks(chunks, threads),
+                Some(chunks) => self.in_chunks(self.works(chunks), threads),
                 None => nearly(chunk, self.chunk_cost),
             },
             Clause::Guided => {
@@ -293,7 +293,7 @@ impl Profile {
                     left -= chunk;
                     (chunk > 0).then_some(chunk)
                 });
-                self.in_chunks(chunks, threads)
+                self.in_chunks(self.works(chunks), threads)
             }
         }
     }
@@ -310,12 +310,17 @@ impl Profile {
         })
     }
 
-    /// The time if the first free thread takes the next chunk.
-    fn in_chunks(&self, chunks: impl Iterator<Item = u64>, threads: usize) -> u64 {
+    /// The work of each piece.
+    fn recorded_works(&self) -> impl Iterator<Item = f64> {
+        self.before.windows(2).map(|of| of[1].1 - of[0].1)
+    }
+
+    /// The time if the first free thread takes the next chunk, whose work is given.
+    fn in_chunks(&self, works: impl Iterator<Item = f64>, threads: usize) -> u64 {
         let mut free = Earliest::default();
         free.start(&vec![0; threads]);
         let mut last = 0;
-        for work in self.works(chunks) {
+        for work in works {
             let (time, thread) = free.first();
             let end = time.saturating_add((work + self.chunk_cost) as u64);
             free.set(thread, end);

@@ -18,7 +18,7 @@ const MAX_STEPS: usize = 1 << 17;
 const MAX_UNEVEN: f64 = 0.2;
 
 /// Number of strands whose memory is kept for the next phase.
-const MAX_SPARE: usize = 1 << 12;
+const MAX_SPARE: usize = 1 << 14;
 
 /// The reason why a region's time on other numbers of threads cannot be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
