@@ -139,14 +139,18 @@ struct Division<'p> {
     /// The work per chunk of each member, if chunks are assigned round-robin.
     of_chunk: Vec<f64>,
     chunks: u64,
+    /// See [`Division::has_blocks`].
+    is_of_blocks: bool,
 }
 
 impl<'p> Division<'p> {
     fn of(of_loop: &'p StaticLoop, size: usize) -> Division<'p> {
         let work: Vec<f64> = of_loop.members.iter().map(|(_, ns)| *ns as f64).collect();
         let chunks = of_loop.count.div_ceil(of_loop.chunk.max(1)).max(1);
-        let mut division = Division { of_loop, size, work, of_chunk: Vec::new(), chunks };
-        if !division.has_blocks() {
+        let mut division =
+            Division { of_loop, size, work, of_chunk: Vec::new(), chunks, is_of_blocks: false };
+        division.is_of_blocks = division.has_blocks();
+        if !division.is_of_blocks {
             let of_owner = |owner: usize| {
                 let turns = (chunks as usize + size - 1).saturating_sub(owner) / size.max(1);
                 // The last chunk may be smaller.
@@ -188,7 +192,7 @@ impl<'p> Division<'p> {
             for (time, ns) in threads.iter_mut().zip(&self.of_loop.members) {
                 time.grow_by(ns.1);
             }
-        } else if self.has_blocks() {
+        } else if self.is_of_blocks {
             self.add_blocks(threads);
         } else {
             self.add_turns(threads);

@@ -30,6 +30,17 @@ impl Earliest {
         }
     }
 
+    /// This many threads, which start at 0.
+    pub(crate) fn idle(threads: usize) -> Earliest {
+        let width = threads.next_power_of_two();
+        let mut nodes = vec![NEVER; 2 * width];
+        (0..threads).for_each(|thread| nodes[width + thread] = thread as u64);
+        for node in (1..width).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+        }
+        Earliest { nodes, bits: width.trailing_zeros() }
+    }
+
     /// The earliest time, and the thread that has it.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {

@@ -19,7 +19,9 @@ pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
     let streams = reader.streams().iter().enumerate();
     // The first chunk of each stream is unpacked completely.
     let mut threads: Vec<ThreadIntroduction> = match reader.summary().event_bytes {
-        ..MIN_BYTES_IN_PARALLEL => streams.map(|(index, stream)| introduction(reader, index, stream.number)).collect(),
+        ..MIN_BYTES_IN_PARALLEL => {
+            streams.map(|(index, stream)| introduction(reader, index, stream.number)).collect()
+        }
         _ => in_parallel(streams.collect(), |(index, stream)| introduction(reader, index, stream.number)),
     };
     keep_known_sample_streams(&mut threads);
