@@ -15,6 +15,7 @@ mod in_segments;
 mod input;
 mod options;
 mod phase_windows;
+mod replay_log;
 mod second_pass;
 pub(crate) mod segments;
 pub(crate) mod selection;
@@ -213,6 +214,7 @@ impl Run<'_> {
             mut functions,
             counters,
             alone,
+            replay_log,
             ..
         } = all;
         let mut report = Report::of_shares(reports);
@@ -273,7 +275,8 @@ impl Run<'_> {
         if !plans.is_empty() || !of_phases.is_empty() || has_chunks || step_times.is_some() {
             for second in self.each(|number| {
                 let steps = step_times.as_ref();
-                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps };
+                let log = replay_log.as_ref();
+                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps, log };
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);

@@ -3,6 +3,8 @@
 use super::*;
 use crate::model::accounting::Accounting;
 use crate::overview::by_step::StepTimes;
+use crate::passes::replay_log::ReplayLog;
+use crate::what_if::MAX_SCENARIOS;
 
 /// Maximum number of threads that schedule regions on other numbers of threads. Each thread may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
@@ -27,23 +29,37 @@ pub(super) struct Changes<'p> {
     pub(super) has_chunks: bool,
     /// What threads did in these time steps is.
     pub(super) steps: Option<&'p StepTimes>,
+    /// What the first pass has kept.
+    pub(super) log: Option<&'p ReplayLog>,
+}
+
+impl Second {
+    /// The results of replaying changes alone.
+    fn of(replayed: collector::Collector<MAX_SCENARIOS>) -> Second {
+        Second {
+            predicted: replayed.predicted(),
+            phases: Vec::new(),
+            chunks: ChunkDurations::default(),
+            steps: Vec::new(),
+        }
+    }
 }
 
 impl Run<'_> {
     pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
-        let Changes { plans, numbers, windows, has_chunks, steps } = changes;
+        let Changes { plans, numbers, windows, has_chunks, steps, log } = changes;
         let with_chunks = Manner { chunks: true, ..self.manner };
         if phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty() {
             let in_segments = self.of_segments(with_chunks, || {
                 collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
             });
             if let Some((replayed, _)) = in_segments {
-                return Second {
-                    predicted: replayed.predicted(),
-                    phases: Vec::new(),
-                    chunks: ChunkDurations::default(),
-                    steps: Vec::new(),
-                };
+                return Second::of(replayed);
+            }
+            if let Some(log) = log {
+                let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
+                log.replay(&mut replayed);
+                return Second::of(replayed);
             }
         }
         // Replays of changes and scheduling on other numbers of threads are independent, so they can be separate sinks.
