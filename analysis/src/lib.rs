@@ -57,7 +57,7 @@ pub use model::stats::{
 pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
-pub use passes::{Input, NoAnswer, Options};
+pub use passes::{Input, NoAnswer, Options, Sampled};
 pub use text::rank_waits::wait_state_words;
 pub use text::stats::By;
 pub use text::styled::{Line, Lines, Look, Tint, shortened};

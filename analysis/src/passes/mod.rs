@@ -16,6 +16,7 @@ mod input;
 mod options;
 mod phase_windows;
 mod replay_log;
+mod sample;
 mod second_pass;
 pub(crate) mod segments;
 pub(crate) mod selection;
@@ -65,6 +66,8 @@ use crate::what_if::scenario::Plan;
 pub use input::Input;
 use options::checkpoint_distance;
 pub use options::{NoAnswer, Options};
+use sample::Sample;
+pub use sample::Sampled;
 
 /// Number of summaries that are merged with each other before they are added to the rest.
 const SUMMARIES_AT_ONCE: usize = 256;
@@ -160,7 +163,10 @@ struct Finished {
 
 impl Run<'_> {
     fn answers(&self) -> Result<(Stats, Overview, Report), NoAnswer> {
-        let windows = self.windows()?;
+        let windows = match &self.sample {
+            Some(sample) => Some(sample.windows.clone()),
+            None => self.windows()?,
+        };
         let all = self.all(windows.as_ref())?;
         let finished = self.finish(windows.as_ref(), all)?;
         Ok((finished.stats, finished.overview, finished.report))
@@ -422,6 +428,8 @@ struct Run<'a> {
     replays: bool,
     /// The segments of the only process, which is analysed completely; `None` if it is not analysed in segments.
     segments: Option<Segments>,
+    /// Only these parts of the only process are read.
+    sample: Option<Sample>,
 }
 
 /// Maps times to the compressed timeline, which has only windows; without windows, to themselves.
@@ -485,6 +493,7 @@ impl<'a> Run<'a> {
             has_overview: false,
             is_summarised: false,
             segments: None,
+            sample: None,
         }
     }
 
@@ -501,8 +510,9 @@ impl<'a> Run<'a> {
     fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let (number, step) = (self.members[number].number_of_trace, self.members.len());
-        handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| {
-            self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {})
+        handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| match &self.sample {
+            Some(sample) => self.timeline.replay_excerpts(&sample.excerpts, &symbols, manner, sink),
+            None => self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {}),
         })
     }
 
