@@ -7,10 +7,14 @@
 //! ```
 //!
 //! Each item that matters for a replay is one word, which has the kind, the thread, the time since the item before, and
-//! the region, and up to two more words. Definitions are kept beside it. The chunks of dynamic loops go only into the
-//! log, because the first pass adds them up per loop.
+//! the region, and up to two more words. Definitions are kept beside it. Words that do not fit into a small buffer are
+//! in a temporary file, because memory must not grow with the number of events. The chunks of dynamic loops go only
+//! into the log, because the first pass adds them up per loop.
 
-use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::{fmt, mem};
 
 use ompt_sys as ompt;
 use omptrace_timeline::model::{
@@ -19,8 +23,10 @@ use omptrace_timeline::model::{
     argument,
 };
 
-/// Maximum number of words, 64 MiB. A process with more events is read twice.
-const MAX_WORDS: usize = 8 << 20;
+/// Maximum number of words, 256 MiB. A process with more events is read twice.
+const MAX_WORDS: u64 = 32 << 20;
+/// Number of words that are in memory.
+const BUFFER: usize = 1 << 16;
 /// Approximate number of words per eight bytes of unpacked events.
 const WORDS_PER_EVENT_WORD: u64 = 2;
 
@@ -93,7 +99,11 @@ struct Open {
 /// The log of one process.
 #[derive(Default)]
 pub(super) struct ReplayLog {
+    /// The newest words.
     words: Vec<u64>,
+    /// The words before, in a file that has no name.
+    file: Option<File>,
+    words_in_file: u64,
     definitions: Vec<Definition>,
     last: Ns,
     starts: Vec<Start>,
@@ -106,7 +116,7 @@ pub(super) struct ReplayLog {
 
 impl fmt::Debug for ReplayLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplayLog").field("words", &self.words.len()).finish_non_exhaustive()
+        f.debug_struct("ReplayLog").field("words_in_file", &self.words_in_file).finish_non_exhaustive()
     }
 }
 
@@ -121,12 +131,36 @@ fn number(arguments: Arguments<'_>, name: &str) -> u64 {
 impl ReplayLog {
     /// Whether the log of a trace with this many bytes of events is likely to fit.
     pub(super) fn is_enough_for(event_bytes: u64) -> bool {
-        event_bytes / 8 * WORDS_PER_EVENT_WORD <= MAX_WORDS as u64
+        event_bytes / 8 * WORDS_PER_EVENT_WORD <= MAX_WORDS
     }
 
     /// Whether a replay can be made from the log.
     pub(super) fn is_complete(&self) -> bool {
         !self.is_full
+    }
+
+    /// Moves the words from memory to the file.
+    #[cold]
+    #[inline(never)]
+    fn move_to_file(&mut self) {
+        let words = mem::take(&mut self.words);
+        if self.is_full {
+            return;
+        }
+        self.is_full = self.words_in_file + words.len() as u64 > MAX_WORDS || self.append(&words).is_err();
+        self.words = words;
+        self.words.clear();
+    }
+
+    fn append(&mut self, words: &[u64]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        file.write_all(&bytes)?;
+        self.words_in_file += words.len() as u64;
+        Ok(())
     }
 
     #[inline(always)]
@@ -186,9 +220,8 @@ impl ReplayLog {
 
     #[inline(always)]
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) -> bool {
-        if self.words.len() >= MAX_WORDS {
-            self.is_full = true;
-            self.words = Vec::new();
+        if self.words.len() >= BUFFER {
+            self.move_to_file();
         }
         let (at, region) = (enter.at, u64::from(enter.region.0));
         let index = at.location.0 as usize;
@@ -279,9 +312,12 @@ impl ReplayLog {
     }
 
     /// Passes all items to `sink`, as the second pass over the trace would, except for those that no replay needs.
-    pub(super) fn replay(&self, sink: &mut impl Sink) {
+    ///
+    /// # Errors
+    /// The temporary file cannot be read.
+    pub(super) fn replay(&self, sink: &mut impl Sink) -> io::Result<()> {
         let mask = |bits: u32| (1_u64 << bits) - 1;
-        let mut words = self.words.iter().copied();
+        let mut words = Words { log: self, read: 0, buffer: Vec::new(), at: 0, error: None };
         let mut definitions = self.definitions.iter();
         let mut time: Ns = 0;
         while let Some(head) = words.next() {
@@ -372,6 +408,57 @@ impl ReplayLog {
             };
             sink.item(&Item::ThreadEvent(at, event));
         }
+        words.error.map_or(Ok(()), Err)
+    }
+}
+
+/// The words of a log, in order.
+struct Words<'l> {
+    log: &'l ReplayLog,
+    /// Number of words that have been in the buffer.
+    read: u64,
+    buffer: Vec<u64>,
+    at: usize,
+    error: Option<io::Error>,
+}
+
+impl Words<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Option<u64> {
+        if self.at == self.buffer.len() {
+            self.refill();
+        }
+        let word = self.buffer.get(self.at).copied();
+        self.at += 1;
+        word
+    }
+
+    /// Replaces the words, all of which were read, by the next ones; by none at the end.
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self) {
+        let log = self.log;
+        let in_file = log.words_in_file.saturating_sub(self.read).min(BUFFER as u64);
+        self.buffer.clear();
+        self.at = 0;
+        match &log.file {
+            Some(file) if in_file > 0 => {
+                let mut bytes = vec![0; 8 * in_file as usize];
+                match file.read_exact_at(&mut bytes, 8 * self.read) {
+                    Ok(()) => {
+                        let words = bytes.as_chunks::<8>().0.iter();
+                        self.buffer.extend(words.map(|word| u64::from_ne_bytes(*word)));
+                    }
+                    Err(error) => self.error = Some(error),
+                }
+                self.read += in_file;
+            }
+            _ if self.read == log.words_in_file => {
+                self.buffer.extend_from_slice(&log.words);
+                self.read += 1;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -400,5 +487,61 @@ impl Sink for Logged<'_> {
 impl fmt::Debug for Logged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Logged").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps thread events.
+    #[derive(Default)]
+    struct Kept(Vec<(Point, ThreadEvent)>);
+
+    impl Sink for Kept {
+        fn wants(&self) -> Wants {
+            Wants::THREAD_EVENTS
+        }
+
+        fn item(&mut self, item: &Item<'_>) {
+            if let Item::ThreadEvent(at, event) = item {
+                self.0.push((*at, *event));
+            }
+        }
+    }
+
+    #[test]
+    fn items_come_back_from_file_and_memory() {
+        let mut log = ReplayLog::default();
+        let mut expected = Kept::default();
+        for number in 0..200_000_u64 {
+            // Times go forward by little, far forward, and back.
+            let time = 1_000_000 + (number * number % 1_000_003).cast_signed() * ((number % 7) as i64).pow(9);
+            let at = Point { location: LocationId((number % 5) as u32), time };
+            let event = match number % 3 {
+                0 => ThreadEvent::TaskSwitch { task: TaskId(number << 40), has_id: true },
+                1 => ThreadEvent::TaskDependence { from: TaskId(number), to: TaskId(u64::MAX - number) },
+                _ => ThreadEvent::MemberDone,
+            };
+            assert!(log.note(&Item::ThreadEvent(at, event)));
+            expected.0.push((at, event));
+            if number % 70_001 == 70_000 {
+                log.move_to_file();
+            }
+        }
+        assert!(log.is_complete() && log.words_in_file > 2 * BUFFER as u64 && !log.words.is_empty());
+        let mut replayed = Kept::default();
+        log.replay(&mut replayed).expect("the file can be read");
+        assert!(replayed.0 == expected.0);
+    }
+
+    #[test]
+    fn what_does_not_fit_into_a_word_makes_the_log_useless() {
+        let mut log = ReplayLog::default();
+        let at = |location| Point { location: LocationId(location), time: 5 };
+        log.note(&Item::ThreadEvent(at((1 << LOCATION_BITS) - 1), ThreadEvent::MemberDone));
+        assert!(log.is_complete());
+        log.note(&Item::ThreadEvent(at(1 << LOCATION_BITS), ThreadEvent::MemberDone));
+        assert!(!log.is_complete());
     }
 }

@@ -58,8 +58,9 @@ impl Run<'_> {
             }
             if let Some(log) = log {
                 let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
-                log.replay(&mut replayed);
-                return Second::of(replayed);
+                if log.replay(&mut replayed).is_ok() {
+                    return Second::of(replayed);
+                }
             }
         }
         // Replays of changes and scheduling on other numbers of threads are independent, so they can be separate sinks.
