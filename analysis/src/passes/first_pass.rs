@@ -71,9 +71,12 @@ impl Run<'_> {
                 report
             }
             None if is_logged => {
-                let mut logged = Logged { log: ReplayLog::default(), sinks };
-                let report = self.replay_in(with_checkpoints, number, vec![&mut logged]);
-                replay_log = Some(logged.log).filter(ReplayLog::is_complete);
+                let (report, log) = self.handed_over(sinks, |sink| {
+                    let mut logged = Logged { log: ReplayLog::default(), sink };
+                    let report = self.interpret(with_checkpoints, number, &mut logged);
+                    (report, logged.log)
+                });
+                replay_log = Some(log).filter(ReplayLog::is_complete);
                 report
             }
             None => self.replay_in(with_checkpoints, number, sinks),
@@ -122,7 +125,6 @@ impl Run<'_> {
     fn is_logged(&self, reader: Option<&Reader>) -> bool {
         self.replays
             && self.members.len() == 1
-            && self.sink_threads == 0
             && self.selected.is_all()
             && !self.has_overview
             && reader.is_some_and(|reader| ReplayLog::is_enough_for(reader.summary().event_bytes))

@@ -508,12 +508,22 @@ impl<'a> Run<'a> {
     }
 
     fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
+        self.handed_over(sinks, |sink| self.interpret(manner, number, sink))
+    }
+
+    /// Calls `work` with a sink that passes items on to `sinks`, on other threads if there are any.
+    fn handed_over<R>(&self, sinks: Vec<&mut dyn Sink>, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
+        handed_over(sinks, self.sink_threads, KeptArguments::Counts, work)
+    }
+
+    /// Interprets one process on this thread.
+    fn interpret(&self, manner: Manner, number: usize, sink: &mut dyn Sink) -> Report {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let (number, step) = (self.members[number].number_of_trace, self.members.len());
-        handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| match &self.sample {
+        match &self.sample {
             Some(sample) => self.timeline.replay_excerpts(&sample.excerpts, &symbols, manner, sink),
             None => self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {}),
-        })
+        }
     }
 
     /// The reason why no process has samples in the analysed part.

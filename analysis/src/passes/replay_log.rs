@@ -315,7 +315,7 @@ impl ReplayLog {
     ///
     /// # Errors
     /// The temporary file cannot be read.
-    pub(super) fn replay(&self, sink: &mut impl Sink) -> io::Result<()> {
+    pub(super) fn replay(&self, sink: &mut (impl Sink + ?Sized)) -> io::Result<()> {
         let mask = |bits: u32| (1_u64 << bits) - 1;
         let mut words = Words { log: self, read: 0, buffer: Vec::new(), at: 0, error: None };
         let mut definitions = self.definitions.iter();
@@ -464,23 +464,26 @@ impl Words<'_> {
 
 const NONE: Arguments<'static> = &[];
 
-/// Logs the items that it passes on to other sinks.
+/// Logs the items that it passes on to another sink.
 pub(super) struct Logged<'s> {
     pub(super) log: ReplayLog,
-    pub(super) sinks: Vec<&'s mut dyn Sink>,
+    pub(super) sink: &'s mut dyn Sink,
 }
 
 impl Sink for Logged<'_> {
     fn wants(&self) -> Wants {
-        let each = self.sinks.iter().map(|sink| sink.wants());
-        each.fold(Wants::THREAD_EVENTS, Wants::and)
+        self.sink.wants().and(Wants::THREAD_EVENTS)
     }
 
     #[inline]
     fn item(&mut self, item: &Item<'_>) {
         if self.log.note(item) {
-            self.sinks.iter_mut().for_each(|sink| sink.item(item));
+            self.sink.item(item);
         }
+    }
+
+    fn failed(&self) -> bool {
+        self.sink.failed()
     }
 }
 

@@ -49,14 +49,16 @@ impl Run<'_> {
     pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
         let Changes { plans, numbers, windows, has_chunks, steps, log } = changes;
         let with_chunks = Manner { chunks: true, ..self.manner };
-        if phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty() {
+        let only_changes = phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty();
+        let log = log.filter(|_| only_changes);
+        if only_changes {
             let in_segments = self.of_segments(with_chunks, || {
                 collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
             });
             if let Some((replayed, _)) = in_segments {
                 return Second::of(replayed);
             }
-            if let Some(log) = log {
+            if let Some(log) = log.filter(|_| self.sink_threads == 0) {
                 let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
                 if log.replay(&mut replayed).is_ok() {
                     return Second::of(replayed);
@@ -90,7 +92,16 @@ impl Run<'_> {
         }
         let mut by_step = steps.map(|times| self.collector().with_steps(times.clone()));
         sinks.extend(by_step.iter_mut().map(|sink| sink as &mut dyn Sink));
-        self.replay_in(with_chunks, number, sinks);
+        match log {
+            Some(log) => {
+                if self.handed_over(sinks, |sink| log.replay(sink)).is_err() {
+                    return self.second_pass(number, Changes { log: None, ..changes }, phases);
+                }
+            }
+            None => {
+                self.replay_in(with_chunks, number, sinks);
+            }
+        }
         let of_phases = of_phases.into_iter();
         let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
         Second {
