@@ -157,7 +157,9 @@ impl ReplayLog {
             Some(file) => file,
             none => none.insert(tempfile::tempfile()?),
         };
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut bytes = vec![0; 8 * words.len()];
+        let (places, _) = bytes.as_chunks_mut::<8>();
+        places.iter_mut().zip(words).for_each(|(place, word)| *place = word.to_ne_bytes());
         file.write_all(&bytes)?;
         self.words_in_file += words.len() as u64;
         Ok(())
