@@ -56,4 +56,4 @@ pub use model::sum;
 pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
-pub use passes::{Input, NoAnswer, Options};
+pub use passes::{Input, NoAnswer, Options, Sampled};

@@ -58,9 +58,9 @@ fn a_trace_has_its_summary_from_record_or_recover_and_stats_is_the_same() {
     assert!(answer.0.contains("accounting"), "{answer:?}");
     assert_eq!(stats(&with, &["--from", "events"]), answer);
     for (options, has_summary) in [
-        (["--quiet", "--analyse=soon"], true),
-        (["--quiet", "--analyse=wait"], true),
-        (["--quiet", "--analyse=later"], false),
+        (["--quiet", "--summary=soon"], true),
+        (["--quiet", "--summary=wait"], true),
+        (["--quiet", "--summary=later"], false),
     ] {
         let trace = traces.path().join("option.omptrace");
         record(&trace, &options, &program, 0);

@@ -35,6 +35,7 @@ pub use ranks::{
     WaitingRank,
 };
 pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};
+pub use replay::excerpts::Excerpts;
 pub use replay::merge::records_in_order;
 pub use replay::parallel_sinks::{KeptArguments, handed_over};
 pub use replay::process::{lifetime, process_name};

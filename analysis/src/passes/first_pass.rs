@@ -1,6 +1,7 @@
 //! The first pass over a process: all numbers but those that need a replay.
 
 use super::*;
+use crate::passes::replay_log::{Logged, ReplayLog};
 
 impl Run<'_> {
     /// The results of the first pass for one process.
@@ -55,15 +56,27 @@ impl Run<'_> {
         if self.has_overview {
             sinks.push(&mut levels);
         }
+        let is_logged = in_segments.is_none() && is_whole && self.is_logged(reader);
         let with_checkpoints = Manner {
-            checkpoints: reader.filter(|_| self.is_summarised).map(checkpoint_distance),
+            chunks: is_logged,
+            checkpoints: reader.filter(|_| self.is_summarised && is_whole).map(checkpoint_distance),
             ..self.manner
         };
+        let mut replay_log = None;
         let report = match in_segments {
             Some((first, report)) => {
                 numbers.phases = first.phases;
                 numbers.windowed.inner = first.numbers;
                 answers.inner = first.answers;
+                report
+            }
+            None if is_logged => {
+                let (report, log) = self.handed_over(sinks, |sink| {
+                    let mut logged = Logged { log: ReplayLog::default(), sink };
+                    let report = self.interpret(with_checkpoints, number, &mut logged);
+                    (report, logged.log)
+                });
+                replay_log = Some(log).filter(ReplayLog::is_complete);
                 report
             }
             None => self.replay_in(with_checkpoints, number, sinks),
@@ -104,7 +117,17 @@ impl Run<'_> {
             counters: counters.sums(),
             alone: None,
             earliest: earliest.0,
+            replay_log,
         })
+    }
+
+    /// Whether the first pass keeps what the second one needs.
+    fn is_logged(&self, reader: Option<&Reader>) -> bool {
+        self.replays
+            && self.members.len() == 1
+            && self.selected.is_all()
+            && !self.has_overview
+            && reader.is_some_and(|reader| ReplayLog::is_enough_for(reader.summary().event_bytes))
     }
 
     fn of_summary(&self, number: u32, summary: &Summary, start: &Start) -> Result<Merged, NoAnswer> {
@@ -125,6 +148,7 @@ impl Run<'_> {
             counters: body.counters,
             alone: body.alone,
             earliest: 0,
+            replay_log: None,
         })
     }
 }

@@ -14,6 +14,7 @@ use crate::constructs::ranges::Ranges;
 use crate::constructs::sums::Sums;
 use crate::overview::Gathered;
 use crate::overview::levels::Levels;
+use crate::passes::replay_log::ReplayLog;
 use crate::rank_waits::spans::ProcessSpans;
 use crate::summary::{Alone, Summary};
 
@@ -67,6 +68,8 @@ pub(super) struct Merged {
     /// For a single process: the part of its summary that is about this process alone.
     pub(super) alone: Option<Alone>,
     pub(super) earliest: Ns,
+    /// For a single process: what the second pass needs, if it was kept.
+    pub(super) replay_log: Option<ReplayLog>,
 }
 
 impl Merged {
@@ -84,5 +87,6 @@ impl Merged {
         self.counters.merge(next.counters);
         self.alone = next.alone;
         self.earliest = next.earliest;
+        self.replay_log = next.replay_log;
     }
 }

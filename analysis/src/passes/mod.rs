@@ -15,6 +15,8 @@ mod in_segments;
 mod input;
 mod options;
 mod phase_windows;
+mod replay_log;
+mod sample;
 mod second_pass;
 pub(crate) mod segments;
 pub(crate) mod selection;
@@ -64,6 +66,8 @@ use crate::what_if::scenario::Plan;
 pub use input::Input;
 use options::checkpoint_distance;
 pub use options::{NoAnswer, Options};
+use sample::Sample;
+pub use sample::Sampled;
 
 /// Number of summaries that are merged with each other before they are added to the rest.
 const SUMMARIES_AT_ONCE: usize = 256;
@@ -159,7 +163,10 @@ struct Finished {
 
 impl Run<'_> {
     fn answers(&self) -> Result<(Stats, Overview, Report), NoAnswer> {
-        let windows = self.windows()?;
+        let windows = match &self.sample {
+            Some(sample) => Some(sample.windows.clone()),
+            None => self.windows()?,
+        };
         let all = self.all(windows.as_ref())?;
         let finished = self.finish(windows.as_ref(), all)?;
         Ok((finished.stats, finished.overview, finished.report))
@@ -213,6 +220,7 @@ impl Run<'_> {
             mut functions,
             counters,
             alone,
+            replay_log,
             ..
         } = all;
         let mut report = Report::of_shares(reports);
@@ -273,7 +281,8 @@ impl Run<'_> {
         if !plans.is_empty() || !of_phases.is_empty() || has_chunks || step_times.is_some() {
             for second in self.each(|number| {
                 let steps = step_times.as_ref();
-                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps };
+                let log = replay_log.as_ref();
+                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps, log };
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
@@ -419,6 +428,8 @@ struct Run<'a> {
     replays: bool,
     /// The segments of the only process, which is analysed completely; `None` if it is not analysed in segments.
     segments: Option<Segments>,
+    /// Only these parts of the only process are read.
+    sample: Option<Sample>,
 }
 
 /// Maps times to the compressed timeline, which has only windows; without windows, to themselves.
@@ -482,6 +493,7 @@ impl<'a> Run<'a> {
             has_overview: false,
             is_summarised: false,
             segments: None,
+            sample: None,
         }
     }
 
@@ -496,11 +508,22 @@ impl<'a> Run<'a> {
     }
 
     fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
+        self.handed_over(sinks, |sink| self.interpret(manner, number, sink))
+    }
+
+    /// Calls `work` with a sink that passes items on to `sinks`, on other threads if there are any.
+    fn handed_over<R>(&self, sinks: Vec<&mut dyn Sink>, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
+        handed_over(sinks, self.sink_threads, KeptArguments::Counts, work)
+    }
+
+    /// Interprets one process on this thread.
+    fn interpret(&self, manner: Manner, number: usize, sink: &mut dyn Sink) -> Report {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let (number, step) = (self.members[number].number_of_trace, self.members.len());
-        handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| {
-            self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {})
-        })
+        match &self.sample {
+            Some(sample) => self.timeline.replay_excerpts(&sample.excerpts, &symbols, manner, sink),
+            None => self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {}),
+        }
     }
 
     /// The reason why no process has samples in the analysed part.

@@ -3,6 +3,8 @@
 use super::*;
 use crate::model::accounting::Accounting;
 use crate::overview::by_step::StepTimes;
+use crate::passes::replay_log::ReplayLog;
+use crate::what_if::MAX_SCENARIOS;
 
 /// Maximum number of threads that schedule regions on other numbers of threads. Each thread may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
@@ -27,23 +29,40 @@ pub(super) struct Changes<'p> {
     pub(super) has_chunks: bool,
     /// What threads did in these time steps is.
     pub(super) steps: Option<&'p StepTimes>,
+    /// What the first pass has kept.
+    pub(super) log: Option<&'p ReplayLog>,
+}
+
+impl Second {
+    /// The results of replaying changes alone.
+    fn of(replayed: collector::Collector<MAX_SCENARIOS>) -> Second {
+        Second {
+            predicted: replayed.predicted(),
+            phases: Vec::new(),
+            chunks: ChunkDurations::default(),
+            steps: Vec::new(),
+        }
+    }
 }
 
 impl Run<'_> {
     pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
-        let Changes { plans, numbers, windows, has_chunks, steps } = changes;
+        let Changes { plans, numbers, windows, has_chunks, steps, log } = changes;
         let with_chunks = Manner { chunks: true, ..self.manner };
-        if phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty() {
+        let only_changes = phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty();
+        let log = log.filter(|_| only_changes);
+        if only_changes {
             let in_segments = self.of_segments(with_chunks, || {
                 collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
             });
             if let Some((replayed, _)) = in_segments {
-                return Second {
-                    predicted: replayed.predicted(),
-                    phases: Vec::new(),
-                    chunks: ChunkDurations::default(),
-                    steps: Vec::new(),
-                };
+                return Second::of(replayed);
+            }
+            if let Some(log) = log.filter(|_| self.sink_threads == 0) {
+                let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
+                if log.replay(&mut replayed).is_ok() {
+                    return Second::of(replayed);
+                }
             }
         }
         // Replays of changes and scheduling on other numbers of threads are independent, so they can be separate sinks.
@@ -73,7 +92,16 @@ impl Run<'_> {
         }
         let mut by_step = steps.map(|times| self.collector().with_steps(times.clone()));
         sinks.extend(by_step.iter_mut().map(|sink| sink as &mut dyn Sink));
-        self.replay_in(with_chunks, number, sinks);
+        match log {
+            Some(log) => {
+                if self.handed_over(sinks, |sink| log.replay(sink)).is_err() {
+                    return self.second_pass(number, Changes { log: None, ..changes }, phases);
+                }
+            }
+            None => {
+                self.replay_in(with_chunks, number, sinks);
+            }
+        }
         let of_phases = of_phases.into_iter();
         let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
         Second {

@@ -116,6 +116,9 @@ impl Schedules<'_> {
         if shared.is_empty() {
             return last;
         }
+        if let [end] = ends[..] {
+            return shared.iter().fold(end, |end, ns| end.saturating_add(*ns));
+        }
         free.start(ends);
         for ns in shared.iter() {
             let (time, thread) = free.first();
@@ -136,14 +139,18 @@ struct Division<'p> {
     /// The work per chunk of each member, if chunks are assigned round-robin.
     of_chunk: Vec<f64>,
     chunks: u64,
+    /// See [`Division::has_blocks`].
+    is_of_blocks: bool,
 }
 
 impl<'p> Division<'p> {
     fn of(of_loop: &'p StaticLoop, size: usize) -> Division<'p> {
         let work: Vec<f64> = of_loop.members.iter().map(|(_, ns)| *ns as f64).collect();
         let chunks = of_loop.count.div_ceil(of_loop.chunk.max(1)).max(1);
-        let mut division = Division { of_loop, size, work, of_chunk: Vec::new(), chunks };
-        if !division.has_blocks() {
+        let mut division =
+            Division { of_loop, size, work, of_chunk: Vec::new(), chunks, is_of_blocks: false };
+        division.is_of_blocks = division.has_blocks();
+        if !division.is_of_blocks {
             let of_owner = |owner: usize| {
                 let turns = (chunks as usize + size - 1).saturating_sub(owner) / size.max(1);
                 // The last chunk may be smaller.
@@ -185,7 +192,7 @@ impl<'p> Division<'p> {
             for (time, ns) in threads.iter_mut().zip(&self.of_loop.members) {
                 time.grow_by(ns.1);
             }
-        } else if self.has_blocks() {
+        } else if self.is_of_blocks {
             self.add_blocks(threads);
         } else {
             self.add_turns(threads);
@@ -268,7 +275,10 @@ struct Schedule {
     begins: Vec<u32>,
     has_dependences: bool,
     instances: Vec<Instance>,
-    ready: VecDeque<u32>,
+    /// Numbers of instances, and [leaves](LEAF).
+    ready: VecDeque<u64>,
+    /// By strand: its work, if a task only works and waits for no other task; otherwise [`NEVER`].
+    leaves: Vec<u64>,
     /// By strand: tasks that were created but still wait for others.
     held: FastMap<u32, u32>,
     /// By strand: the number of strands that must be complete before it starts. Empty if there are no dependences.
@@ -278,14 +288,26 @@ struct Schedule {
     idle: Vec<usize>,
     /// The time of each thread's next step.
     next: Earliest,
-    running: Vec<Option<u32>>,
+    /// By thread: the number of an instance, a [leaf](LEAF), or [`NOTHING`].
+    running: Vec<u64>,
 }
+
+/// Marks a task that only works, and therefore needs no instance: its strand from bit 32 on, and the instance that
+/// created it.
+const LEAF: u64 = 1 << 63;
+/// The thread runs nothing.
+const NOTHING: u64 = u64::MAX;
 
 impl Schedule {
     /// Prepares the scheduling of a phase.
     fn prepare(&mut self, phase: &Phase) {
         self.steps.clear();
         self.begins.clear();
+        self.leaves.clear();
+        self.leaves.extend(phase.strands().iter().map(|strand| match strand.steps[..] {
+            [Step::Work(ns)] if strand.after == 0 => ns,
+            _ => NEVER,
+        }));
         self.has_dependences = phase.strands().iter().any(|strand| strand.after > 0);
         for strand in phase.strands() {
             self.begins.push(self.steps.len() as u32);
@@ -306,7 +328,7 @@ impl Schedule {
         self.instances.len() as u32 - 1
     }
 
-    fn make_ready(&mut self, instance: u32, time: u64, is_next: bool) {
+    fn make_ready(&mut self, instance: u64, time: u64, is_next: bool) {
         match is_next {
             true => self.ready.push_front(instance),
             false => self.ready.push_back(instance),
@@ -332,10 +354,10 @@ impl Schedule {
         }
         self.idle.clear();
         self.running.clear();
-        self.running.resize(begins.len(), None);
+        self.running.resize(begins.len(), NOTHING);
         for strand in &phase.shared {
             let instance = self.instance(*strand, None, false);
-            self.ready.push_back(instance);
+            self.ready.push_back(instance.into());
         }
         // Number of running threads, which may make other strands ready.
         let mut busy = 0;
@@ -350,7 +372,7 @@ impl Schedule {
             if self.steps[at as usize].is_some() || !successors.is_empty() {
                 let instance = self.instance(strand, None, is_copy);
                 self.instances[instance as usize].at = at;
-                self.running[thread] = Some(instance);
+                self.running[thread] = instance.into();
                 busy += 1;
             }
         }
@@ -361,7 +383,7 @@ impl Schedule {
             if time == NEVER {
                 break;
             }
-            let was_busy = self.running[thread].is_some();
+            let was_busy = self.running[thread] != NOTHING;
             let end = self.go_on(phase, thread, time);
             match end {
                 Some(end) => last = last.max(end),
@@ -378,12 +400,21 @@ impl Schedule {
     fn go_on(&mut self, phase: &Phase, thread: usize, time: u64) -> Option<u64> {
         loop {
             let number = match self.running[thread] {
-                Some(number) => number,
-                None => {
-                    let number = self.ready.pop_front()?;
-                    self.running[thread] = Some(number);
-                    number
+                NOTHING => {
+                    let next = self.ready.pop_front()?;
+                    self.running[thread] = next;
+                    if next & LEAF != 0 {
+                        let strand = (next & !LEAF) >> 32;
+                        return Some(time.saturating_add(self.leaves[strand as usize]));
+                    }
+                    next as u32
                 }
+                leaf if leaf & LEAF != 0 => {
+                    self.running[thread] = NOTHING;
+                    self.complete_leaf(phase, leaf & !LEAF, time);
+                    continue;
+                }
+                number => number as u32,
             };
             let instance = &mut self.instances[number as usize];
             let next = self.steps[instance.at as usize];
@@ -392,7 +423,7 @@ impl Schedule {
                 Some(Step::Work(ns)) => return Some(time.saturating_add(ns)),
                 Some(Step::Wait(first, count)) => {
                     if !self.is_over(phase, number, (first, count)) {
-                        self.running[thread] = None;
+                        self.running[thread] = NOTHING;
                     }
                 }
                 Some(Step::End(task)) => {
@@ -402,17 +433,22 @@ impl Schedule {
                 }
                 Some(Step::Create(child)) => {
                     instance.children += 1;
+                    if self.leaves[child as usize] != NEVER {
+                        let leaf = LEAF | u64::from(child) << 32 | u64::from(number);
+                        self.make_ready(leaf, time, false);
+                        continue;
+                    }
                     let is_copy = instance.is_copy;
                     let created = self.instance(child, Some(number), is_copy);
                     let after = self.after.get(child as usize);
                     if !is_copy && after.is_some_and(|after| *after > 0) {
                         self.held.insert(child, created);
                     } else {
-                        self.make_ready(created, time, false);
+                        self.make_ready(created.into(), time, false);
                     }
                 }
                 None => {
-                    self.running[thread] = None;
+                    self.running[thread] = NOTHING;
                     self.complete(phase, number, time);
                 }
             }
@@ -440,7 +476,7 @@ impl Schedule {
         let was_last = *missing == 1;
         *missing = missing.saturating_sub(1);
         if was_last {
-            self.make_ready(number, time, true);
+            self.make_ready(number.into(), time, true);
         }
     }
 
@@ -453,7 +489,7 @@ impl Schedule {
                 if *after == 0
                     && let Some(created) = self.held.remove(next)
                 {
-                    self.make_ready(created, time, false);
+                    self.make_ready(created.into(), time, false);
                 }
             }
         }
@@ -473,11 +509,25 @@ impl Schedule {
             self.end(phase, strand, time);
         }
         if let Some(parent) = parent {
-            let creator = &mut self.instances[parent as usize];
-            creator.children -= 1;
-            if creator.is_copy {
-                self.awaits_less(parent, time);
-            }
+            self.complete_child(parent, time);
+        }
+    }
+
+    /// A task that only works is complete: `leaf` is its strand and its creator.
+    fn complete_leaf(&mut self, phase: &Phase, leaf: u64, time: u64) {
+        let (strand, parent) = ((leaf >> 32) as u32, leaf as u32);
+        if !self.instances[parent as usize].is_copy {
+            self.end(phase, strand, time);
+        }
+        self.complete_child(parent, time);
+    }
+
+    #[inline]
+    fn complete_child(&mut self, parent: u32, time: u64) {
+        let creator = &mut self.instances[parent as usize];
+        creator.children -= 1;
+        if creator.is_copy {
+            self.awaits_less(parent, time);
         }
     }
 }

@@ -160,7 +160,7 @@ fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     let profile = Profile::of(phase, threads)?;
     let recorded = match profile.is_of_blocks {
         true => profile.pieces.iter().map(|piece| piece.ns).max().unwrap_or(0),
-        false => profile.in_chunks(profile.pieces.iter().map(|piece| piece.iterations), threads),
+        false => profile.in_chunks(profile.recorded_works(), threads),
     };
     if phase.uneven(threads) as f64 > MAX_BESIDES * recorded as f64 {
         return None;
@@ -250,7 +250,21 @@ impl Profile {
 
     /// The work of all iterations before `iteration`.
     fn work_before(&self, iteration: u64) -> f64 {
-        let next = self.before.partition_point(|(first, _)| *first <= iteration);
+        self.work_at(iteration, self.behind(0, iteration))
+    }
+
+    /// The index of the first piece that begins after `iteration`, which does not lie before piece `from`.
+    fn behind(&self, from: usize, iteration: u64) -> usize {
+        // Mostly, it is one of the next pieces.
+        const NEAR: usize = 4;
+        let is_begun = |(first, _): &(u64, f64)| *first <= iteration;
+        let rest = &self.before[from..];
+        let near = rest.iter().take(NEAR).position(|piece| !is_begun(piece));
+        from + near.unwrap_or_else(|| rest.partition_point(is_begun))
+    }
+
+    /// The work of all iterations before `iteration`, after which piece `next` begins.
+    fn work_at(&self, iteration: u64, next: usize) -> f64 {
         let Some(([.., (first, work)], [(end, all), ..])) = self.before.split_at_checked(next) else {
             return self.work();
         };
@@ -283,7 +297,7 @@ impl Profile {
                 None => nearly(chunk, 0.0),
             },
             Clause::Dynamic(chunk) => match equal(chunk) {
-                Some(chunks) => self.in_chunks(chunks, threads),
+                Some(chunks) => self.in_chunks(self.works(chunks), threads),
                 None => nearly(chunk, self.chunk_cost),
             },
             Clause::Guided => {
@@ -293,29 +307,32 @@ impl Profile {
                     left -= chunk;
                     (chunk > 0).then_some(chunk)
                 });
-                self.in_chunks(chunks, threads)
+                self.in_chunks(self.works(chunks), threads)
             }
         }
     }
 
     /// The work of consecutive chunks of these sizes.
     fn works(&self, chunks: impl Iterator<Item = u64>) -> impl Iterator<Item = f64> {
-        let mut begin = (0, 0.0);
+        let (mut end, mut before, mut next) = (0, 0.0, 0);
         chunks.map(move |iterations| {
-            let end = begin.0 + iterations;
-            let before = self.work_before(end);
-            let work = before - begin.1;
-            begin = (end, before);
-            work
+            end += iterations;
+            next = self.behind(next, end);
+            let until_end = self.work_at(end, next);
+            until_end - std::mem::replace(&mut before, until_end)
         })
     }
 
-    /// The time if the first free thread takes the next chunk.
-    fn in_chunks(&self, chunks: impl Iterator<Item = u64>, threads: usize) -> u64 {
-        let mut free = Earliest::default();
-        free.start(&vec![0; threads]);
+    /// The work of each piece.
+    fn recorded_works(&self) -> impl Iterator<Item = f64> {
+        self.before.windows(2).map(|of| of[1].1 - of[0].1)
+    }
+
+    /// The time if the first free thread takes the next chunk, whose work is given.
+    fn in_chunks(&self, works: impl Iterator<Item = f64>, threads: usize) -> u64 {
+        let mut free = Earliest::idle(threads);
         let mut last = 0;
-        for work in self.works(chunks) {
+        for work in works {
             let (time, thread) = free.first();
             let end = time.saturating_add((work + self.chunk_cost) as u64);
             free.set(thread, end);

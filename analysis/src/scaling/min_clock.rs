@@ -7,49 +7,70 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// lower thread number wins.
 #[derive(Debug, Default)]
 pub(crate) struct Earliest {
-    /// Times with thread numbers. The children of node `n` are `2n` and `2n + 1`; node 1 is the root, and node 0 is
-    /// unused. The second half of the nodes are the threads. Their number is rounded up to a power of two; the excess
-    /// nodes are [`NEVER`].
-    nodes: Vec<(u64, u32)>,
+    /// Times, with the thread number in the lowest bits, so that one comparison decides. The children of node `n` are
+    /// `2n` and `2n + 1`; node 1 is the root, and node 0 is unused. The second half of the nodes are the threads. Their
+    /// number is rounded up to a power of two; the excess nodes are [`NEVER`].
+    nodes: Vec<u64>,
+    /// Number of bits of a thread number.
+    bits: u32,
 }
 
 impl Earliest {
     /// Restarts with these times.
     pub(crate) fn start(&mut self, times: &[u64]) {
         let width = times.len().next_power_of_two();
+        let bits = width.trailing_zeros();
+        self.bits = bits;
         self.nodes.clear();
-        self.nodes.resize(width, (NEVER, 0));
-        self.nodes.extend(times.iter().copied().zip(0..));
-        self.nodes.resize(2 * width, (NEVER, 0));
+        self.nodes.resize(width, NEVER);
+        self.nodes.extend(times.iter().zip(0..).map(|(time, thread)| packed(*time, thread, bits)));
+        self.nodes.resize(2 * width, NEVER);
         for node in (1..width).rev() {
-            let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
-            self.nodes[node] = if right.0 < left.0 { right } else { left };
+            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
         }
+    }
+
+    /// This many threads, which start at 0.
+    pub(crate) fn idle(threads: usize) -> Earliest {
+        let width = threads.next_power_of_two();
+        let mut nodes = vec![NEVER; 2 * width];
+        (0..threads).for_each(|thread| nodes[width + thread] = thread as u64);
+        for node in (1..width).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+        }
+        Earliest { nodes, bits: width.trailing_zeros() }
     }
 
     /// The earliest time, and the thread that has it.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
-        let (time, thread) = self.nodes[1];
-        (time, thread as usize)
+        match self.nodes[1] {
+            NEVER => (NEVER, 0),
+            first => (first >> self.bits, (first & ((1 << self.bits) - 1)) as usize),
+        }
     }
 
     /// Changes the time of a thread.
     #[inline]
     pub(crate) fn set(&mut self, thread: usize, time: u64) {
-        let mut node = self.nodes.len() / 2 + thread;
-        let mut first = (time, thread as u32);
-        self.nodes[node] = first;
+        let mut first = packed(time, thread as u64, self.bits);
+        let nodes = &mut self.nodes[..];
+        let mut node = nodes.len() / 2 + thread;
+        nodes[node] = first;
         while node > 1 {
-            let other = self.nodes[node ^ 1];
-            let is_right = node % 2 == 1;
-            // Avoids branches, because they would be unpredictable.
-            if (other.0 < first.0) | (is_right & (other.0 == first.0)) {
-                first = other;
-            }
+            first = first.min(nodes[node ^ 1]);
             node /= 2;
-            self.nodes[node] = first;
+            nodes[node] = first;
         }
+    }
+}
+
+/// A time with its thread. Times of more than a year are cut off if there are many threads.
+#[inline]
+fn packed(time: u64, thread: u64, bits: u32) -> u64 {
+    match time {
+        NEVER => NEVER,
+        _ => time.min((NEVER - 1) >> bits) << bits | thread,
     }
 }
 

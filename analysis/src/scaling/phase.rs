@@ -17,8 +17,8 @@ const MAX_STEPS: usize = 1 << 17;
 /// it among threads by thread number.
 const MAX_UNEVEN: f64 = 0.2;
 
-/// Number of strands whose memory is kept for the next phase.
-const MAX_SPARE: usize = 1 << 12;
+/// Maximum number of strands whose memory is kept for the next phase: some 8 MiB.
+const MAX_SPARE: usize = 1 << 16;
 
 /// The reason why a region's time on other numbers of threads cannot be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -198,11 +198,8 @@ pub(crate) struct Phase {
 impl Phase {
     /// Empties the phase, keeping its memory.
     pub(crate) fn clear(&mut self) {
-        if self.used > MAX_SPARE {
-            *self = Phase::default();
-            return;
-        }
-        for strand in &mut self.all[..self.used] {
+        self.all.truncate(MAX_SPARE);
+        for strand in self.all.iter_mut().take(self.used) {
             strand.steps.clear();
             strand.after = 0;
             strand.successors.clear();

@@ -55,13 +55,14 @@ use crate::top::Live;
 /// When the traces are analysed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Analyse {
-    /// After the run, for at most 2 s plus 10 % of the run time; if that is too short, only the first part of the run
-    /// is analysed
+    /// After the run, for at most 1.5 s plus 10 % of the run time; if that is too short, only a part of the run is
+    /// analysed
     #[default]
     Soon,
     /// After the run, however long it takes (for batch jobs)
     Wait,
     /// Not by `record`, but later by `omptrace stats`
+    #[value(alias = "no")]
     Later,
 }
 
@@ -117,7 +118,7 @@ pub(crate) struct Record {
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
     /// When to analyse the traces: after the run for a limited time, after the run until done, or later
-    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    #[arg(long = "summary", alias = "analyse", value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) analyse: Analyse,
     /// Show `omptrace top` while the program runs. The program's input and output must be redirected away from the
     /// terminal

@@ -34,7 +34,7 @@ use crate::record::child_process::{End, Ran, signal_name};
 use crate::record::job_traces;
 use crate::record::launched_rank::LaunchedRank;
 use crate::seal::sealing::{self, Done};
-use crate::seal::summaries::{self, Added, Beginning};
+use crate::seal::summaries::{self, Added, Part};
 
 /// Maximum time to wait for the numbers of several traces.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -64,7 +64,7 @@ pub(crate) struct RunEnd<'a> {
 enum Answer {
     Known(Box<Stats>),
     /// The analysis takes too long; contains the numbers of a part of the trace, if available.
-    Late(Option<Box<Beginning>>),
+    Late(Option<Box<Part>>),
     /// The traces cannot be analysed. Their problems have already been reported.
     None,
 }
@@ -76,7 +76,7 @@ pub(crate) fn report(run: &RunEnd<'_>, added: Option<Added>) {
         Some(_) if run.job.is_some() => in_time(&traces, job_traces::PATIENCE),
         None => Answer::None,
         Some(Added { stats: Some(stats), .. }) => Answer::Known(Box::new(stats)),
-        Some(added) if added.is_late => Answer::Late(added.beginning),
+        Some(added) if added.is_late => Answer::Late(added.part),
         Some(_) => in_time(&traces, MAX_WAIT),
     };
     let look = message::look(&crate::output::streams::stderr());
@@ -94,8 +94,8 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
         Answer::Late(_) | Answer::None => None,
     };
     headline(&mut lines, run, traces.len(), stats, look);
-    if let Answer::Late(beginning) = answer {
-        late(&mut lines, run, beginning.as_deref(), &arguments, look);
+    if let Answer::Late(part) = answer {
+        late(&mut lines, run, part.as_deref(), &arguments, look);
     }
     if let Some(stats) = stats {
         let answers = &stats.answers;
@@ -137,10 +137,15 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
 }
 
 /// What is known if analysing everything would take too long.
-fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, arguments: &str, look: Look) {
-    let part = beginning.filter(|beginning| beginning.stats.answers.has_time());
+fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Part>, arguments: &str, look: Look) {
+    let part = part.filter(|part| part.stats.answers.has_time());
     let words = match part {
-        Some(Beginning { stats, share }) => {
+        Some(Part { stats, share, windows: Some(windows) }) => format!(
+            "Estimated from {windows} random parts of the run, which cover {} of its time: {} % useful. To analyse the whole run, which takes longer:",
+            share_words(*share),
+            useful_percent(&stats.answers).unwrap_or(0)
+        ),
+        Some(Part { stats, share, windows: None }) => {
             let answers = &stats.answers;
             let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
             format!(
@@ -156,9 +161,17 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, argu
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     // A command is printed on one line, so that it can be copied.
     lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
-    if let Some(Beginning { stats, .. }) = part {
+    if let Some(Part { stats, .. }) = part {
         lines.gap();
         lines.extend(efficiency_bars(&stats.answers, look));
+    }
+}
+
+/// A share in percent, with one digit after the point if it is small.
+fn share_words(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
-use omptrace_analysis::Stats;
 use omptrace_analysis::summary::{NewSummary, NoSummary, Summary, WriteError};
+use omptrace_analysis::{Sampled, Stats};
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
@@ -33,32 +33,48 @@ pub(crate) struct Added {
     /// The time ran out before all traces were analysed.
     pub(crate) is_late: bool,
     /// If so, the statistics of a part of a single trace.
-    pub(crate) beginning: Option<Box<Beginning>>,
+    pub(crate) part: Option<Box<Part>>,
 }
 
-/// The statistics of the first part of a trace.
+/// The statistics of a part of a trace.
 #[derive(Debug)]
-pub(crate) struct Beginning {
+pub(crate) struct Part {
     pub(crate) stats: Stats,
-    /// The share of the trace's events in this part.
+    /// The covered share: of the recorded time if there are `windows`, otherwise of the events.
     pub(crate) share: f64,
+    /// Number of windows at random places; `None` if this is the first part of the trace.
+    pub(crate) windows: Option<u64>,
+}
+
+impl Part {
+    /// Analyses about this many bytes of events: windows all over the run if possible, otherwise its first part.
+    fn of(reader: &Reader, bytes: u64) -> Option<Box<Part>> {
+        if let Some(Sampled { stats, share, windows }) = Stats::of_sample(reader, bytes) {
+            return Some(Box::new(Part { stats, share, windows: Some(windows) }));
+        }
+        let share = bytes as f64 / reader.summary().event_bytes.max(1) as f64;
+        let end = reader.ticks_at_event_bytes(bytes)?;
+        Some(Box::new(Part { stats: Stats::of_beginning(reader, end), share, windows: None }))
+    }
 }
 
 /// Bytes of events that can be analysed in about 0.3 seconds, without a replay.
 const FIRST_BYTES: u64 = 8 << 20;
 /// Maximum ratio of the time for the complete analysis to the time for one pass.
-const WHOLE_PER_PASS: f64 = 2.5;
+const WHOLE_PER_PASS: f64 = 2.0;
+/// How long the analysis of a part may take.
+const PART_TIME: Duration = Duration::from_millis(1200);
 /// Share of the remaining time that analysing a larger part may take, because its speed is estimated from a smaller
 /// part.
 const SAFE: f64 = 0.7;
 /// Time between checks whether the user is still waiting.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How long `record` waits for summaries of a program that ran for `ran`: two seconds plus a tenth of that, but at most
+/// How long `record` waits for summaries of a program that ran for `ran`: 1.5 seconds plus a tenth of that, but at most
 /// a minute.
 pub(crate) fn patience(ran: Duration) -> Duration {
     let most = Duration::from_secs(60);
-    (Duration::from_secs(2) + ran / 10).min(most)
+    (Duration::from_millis(1500) + ran / 10).min(most)
 }
 
 /// The traces that were completed.
@@ -112,17 +128,17 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
     if is_talkative {
         report(unfinished, traces, &too_large);
     }
-    Added { stats, is_late: missing > 0, beginning: None }
+    Added { stats, is_late: missing > 0, part: None }
 }
 
 /// A result of analysing a single trace.
 enum Found {
-    Part(Box<Beginning>),
+    Part(Box<Part>),
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
 /// Like [`add`], for a single trace. After `patience`, if given, or when the user presses Ctrl-C, returns the
-/// statistics of its first part instead. The summary is stored in the trace only if `is_kept`.
+/// statistics of a part of it instead. The summary is stored in the trace only if `is_kept`.
 pub(crate) fn add_in_time(
     trace: &Path,
     patience: Option<Duration>,
@@ -154,7 +170,7 @@ pub(crate) fn add_in_time(
     let mut too_large = Vec::new();
     loop {
         match receiver.recv_timeout(MOMENT) {
-            Ok(Found::Part(beginning)) => added.beginning = Some(beginning),
+            Ok(Found::Part(part)) => added.part = Some(part),
             Ok(Found::Whole(new)) => {
                 added = Added::default();
                 let kept = new.and_then(|mut new| {
@@ -197,25 +213,22 @@ fn note_lack(trace: &Path, why: NoSummary, is_talkative: bool, too_large: &mut V
 }
 
 /// Analyses the whole trace, if this is possible before `until`. If the trace has more than `first` bytes of events,
-/// first analyses a part of this size.
+/// first analyses a part of this size. If there is no time for the whole, a larger part follows.
 fn analyse_in_time(reader: &Reader, first: u64, until: Option<Instant>, mut give: impl FnMut(Found)) {
     let all = reader.summary().event_bytes;
     let begun = Instant::now();
-    let beginning = |bytes: u64| {
-        let share = bytes as f64 / all as f64;
-        let end = reader.ticks_at_event_bytes(bytes)?;
-        Some(Box::new(Beginning { stats: Stats::of_beginning(reader, end), share }))
-    };
     if all > first
-        && let Some(part) = beginning(first)
+        && let Some(part) = Part::of(reader, first)
     {
         give(Found::Part(part));
         let seconds_per_byte = begun.elapsed().as_secs_f64() / first as f64;
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()).as_secs_f64());
-        if let Some(left) = left.filter(|left| seconds_per_byte * WHOLE_PER_PASS * all as f64 > *left) {
-            let more = (left * SAFE / seconds_per_byte) as u64;
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let for_whole = seconds_per_byte * WHOLE_PER_PASS * all as f64;
+        if let Some(left) = left.filter(|left| for_whole > left.as_secs_f64()) {
+            let left = left.min(PART_TIME.saturating_sub(begun.elapsed()));
+            let more = (left.as_secs_f64() * SAFE / seconds_per_byte) as u64;
             if more > first {
-                beginning(more.min(all)).into_iter().for_each(|part| give(Found::Part(part)));
+                Part::of(reader, more.min(all)).into_iter().for_each(|part| give(Found::Part(part)));
             }
             return;
         }
@@ -262,7 +275,7 @@ mod tests {
         let (mut parts, mut is_whole) = (Vec::new(), false);
         analyse_in_time(&reader, first, patience.map(|patience| Instant::now() + patience), |found| {
             match found {
-                Found::Part(beginning) => parts.push(beginning.share),
+                Found::Part(part) => parts.push(part.share),
                 Found::Whole(_) => is_whole = true,
             }
         });

@@ -1,6 +1,7 @@
 //! Reads the streams of each process in the order of time, and interprets them into a sink.
 
 pub(crate) mod alignment;
+pub(crate) mod excerpts;
 pub(crate) mod merge;
 pub(crate) mod parallel_sinks;
 pub(crate) mod process;
@@ -28,11 +29,12 @@ use crate::model::thread_introduction::ThreadIntroduction;
 use crate::model::{Item, LocationKind, Ns, Process, ProcessId, Sink, Summary, Wants};
 use crate::ranks::{Ranks, Wanted};
 use crate::replay::alignment::{HostClocks, Start, alignment_note, uncertainty};
+use crate::replay::excerpts::{Excerpts, Part};
 use crate::replay::merge::Merge;
 use crate::replay::process::{command_line, lifetime, process_name, processors};
 use crate::replay::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::replay::segments::Segments;
-use crate::replay::stream::{Decoding, Extent};
+use crate::replay::stream::{Decoding, Extent, begins_something};
 use crate::runtime_quirks::capabilities::Reports;
 use crate::samples::availability::SampleSums;
 use crate::samples::energy;
@@ -164,7 +166,24 @@ impl<'a> Timeline<'a> {
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(u64),
     ) -> Report {
-        self.replay_parts((first, step), None, symbols, manner, sink, progress)
+        self.replay_parts((first, step), Selected::All, symbols, manner, sink, progress)
+    }
+
+    /// Interprets these excerpts of the only process, one after the other.
+    pub fn replay_excerpts(
+        &self,
+        excerpts: &Excerpts,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+    ) -> Report {
+        match self.inputs[..] {
+            [_] => {
+                let excerpts = Selected::Excerpts(excerpts);
+                self.replay_parts((0, 1), excerpts, symbols, manner, sink, &mut |_| {})
+            }
+            _ => Report::default(),
+        }
     }
 
     /// Interprets `wanted` of the `segments` of the only process, one after the other. Wherever that begins, `sink` gets the same
@@ -180,18 +199,18 @@ impl<'a> Timeline<'a> {
     ) -> Report {
         match self.inputs[..] {
             [_] => {
-                let segments = Some((segments, wanted));
+                let segments = Selected::Segments(segments, wanted);
                 self.replay_parts((0, 1), segments, symbols, manner, sink, progress)
             }
             _ => Report::default(),
         }
     }
 
-    /// See [`Timeline::replay`]: one process of `step`, beginning with that of number `first`. Of each, `segments` where they are given.
+    /// See [`Timeline::replay`]: one process of `step`, beginning with that of number `first`. Of each, what is `selected`.
     fn replay_parts(
         &self,
         (first, step): (usize, usize),
-        segments: Option<(&Segments, Range<usize>)>,
+        selected: Selected<'_>,
         symbols: &dyn Fn(&Reader) -> Table,
         manner: Manner,
         sink: &mut dyn Sink,
@@ -219,7 +238,8 @@ impl<'a> Timeline<'a> {
                 mpi: MpiKnowledge::of(self.ranks.as_ref(), index),
                 done,
                 manner,
-                segments: segments.clone(),
+                segments: selected.segments(),
+                excerpts: selected.excerpts(),
             };
             let process = replay.run(symbols(reader), &mut report.end, progress);
             done += process.events;
@@ -253,7 +273,35 @@ struct ProcessReplay<'a, 's> {
     manner: Manner,
     /// The segments that it is interpreted in, and those that are wanted.
     segments: Option<(&'a Segments, Range<usize>)>,
+    /// The excerpts that it is interpreted in.
+    excerpts: Option<&'a Excerpts>,
 }
+
+/// The part of a process that is interpreted.
+enum Selected<'s> {
+    All,
+    Segments(&'s Segments, Range<usize>),
+    Excerpts(&'s Excerpts),
+}
+
+impl<'s> Selected<'s> {
+    fn segments(&self) -> Option<(&'s Segments, Range<usize>)> {
+        match self {
+            Selected::Segments(segments, wanted) => Some((segments, wanted.clone())),
+            _ => None,
+        }
+    }
+
+    fn excerpts(&self) -> Option<&'s Excerpts> {
+        match self {
+            Selected::Excerpts(excerpts) => Some(excerpts),
+            _ => None,
+        }
+    }
+}
+
+/// All of a process.
+const WHOLE: Part = Part { from: 0, until: u64::MAX };
 
 /// The result of reading a process's events.
 struct Read {
@@ -438,7 +486,9 @@ impl<'a> ProcessReplay<'a, '_> {
         }
         let distance = self.manner.checkpoints;
         let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
-        let mut merge = Merge::new(reader, clock, extent, decoding);
+        let excerpts = self.excerpts;
+        let parts = excerpts.map_or(&[WHOLE][..], Excerpts::parts);
+        let mut diagnostics = Vec::new();
         let mut end = self.begin;
         let streams = if self.manner.counts { reader.streams().len() } else { 0 };
         let mut counts = vec![EventCounts::default(); streams];
@@ -448,41 +498,62 @@ impl<'a> ProcessReplay<'a, '_> {
             Some(_) => Ns::MIN,
             None => extent.until,
         };
-        'all: while let Some(run) = merge.next_run() {
-            if let Some(counts) = counts.get_mut(run.thread) {
-                let all = run.events.iter();
-                all.for_each(|timed| counts.add(&timed.record.event));
+        let mut is_over = false;
+        for part in parts {
+            let extent = match excerpts {
+                Some(_) => part.extent(clock),
+                None => extent,
+            };
+            let mut merge = Merge::new(reader, clock, extent, decoding);
+            'part: while let Some(run) = merge.next_run() {
+                if let Some(counts) = counts.get_mut(run.thread) {
+                    let all = run.events.iter();
+                    all.for_each(|timed| counts.add(&timed.record.event));
+                }
+                for timed in run.events {
+                    while timed.record.ticks >= end_of_segment {
+                        segment += 1;
+                        if segment == wanted.end {
+                            is_over = true;
+                            break 'part;
+                        }
+                        end_of_segment = end_of(segment);
+                        interpreter.begin_segment();
+                    }
+                    // Behind an excerpt, threads only leave what is over.
+                    if timed.record.ticks >= part.until
+                        && (excerpts.is_some_and(|excerpts| excerpts.is_main(run.thread))
+                            || begins_something(&timed.record.event))
+                    {
+                        continue;
+                    }
+                    end = timed.time;
+                    if end >= noted_from {
+                        if end >= extent.until && repairs.is_none() {
+                            repairs = Some(interpreter.repairs().clone());
+                        }
+                        if let Some(recorder) = &mut recorder {
+                            recorder.before(&interpreter, run.thread, timed);
+                        }
+                    }
+                    if timed.was_raised {
+                        interpreter.repair(run.thread, end, Cause::TimeWentBack);
+                    }
+                    interpreter.event(run.thread, end, &timed.record.event);
+                }
+                let steps_before = events / STEP;
+                events += run.events.len() as u64;
+                if events / STEP != steps_before {
+                    progress(self.done + events);
+                    if interpreter.sink_failed() {
+                        is_over = true;
+                        break;
+                    }
+                }
             }
-            for timed in run.events {
-                while timed.record.ticks >= end_of_segment {
-                    segment += 1;
-                    if segment == wanted.end {
-                        break 'all;
-                    }
-                    end_of_segment = end_of(segment);
-                    interpreter.begin_segment();
-                }
-                end = timed.time;
-                if end >= noted_from {
-                    if end >= extent.until && repairs.is_none() {
-                        repairs = Some(interpreter.repairs().clone());
-                    }
-                    if let Some(recorder) = &mut recorder {
-                        recorder.before(&interpreter, run.thread, timed);
-                    }
-                }
-                if timed.was_raised {
-                    interpreter.repair(run.thread, end, Cause::TimeWentBack);
-                }
-                interpreter.event(run.thread, end, &timed.record.event);
-            }
-            let steps_before = events / STEP;
-            events += run.events.len() as u64;
-            if events / STEP != steps_before {
-                progress(self.done + events);
-                if interpreter.sink_failed() {
-                    break;
-                }
+            diagnostics.extend(merge.take_diagnostics());
+            if is_over {
+                break;
             }
         }
         // Segments may have no events where the file was changed meanwhile.
@@ -505,7 +576,7 @@ impl<'a> ProcessReplay<'a, '_> {
             samples,
             devices,
             end,
-            diagnostics: merge.take_diagnostics(),
+            diagnostics,
             checkpoints: recorder.map_or(Vec::new(), Recorder::finish),
         }
     }

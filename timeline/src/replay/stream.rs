@@ -225,7 +225,7 @@ impl<'a, 'r> Batches<'a, 'r> {
 /// Whether a thread that does this is done with all that began before, or in the midst of it. Ends that come late are about a
 /// region that is over. The tracer's own events are about nothing, or about the time before them.
 #[cold]
-fn begins_something(event: &Event<'_>) -> bool {
+pub(crate) fn begins_something(event: &Event<'_>) -> bool {
     if let Some(endpoint) = endpoint(event) {
         return endpoint != ompt::ompt_scope_end;
     }

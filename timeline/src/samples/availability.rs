@@ -17,11 +17,11 @@ pub struct SampleSums {
 
 /// Why a trace contains no samples; `None` if it contains some.
 pub fn why_no_samples(reader: &Reader) -> Option<String> {
-    let has_samples = |stream| {
-        let first = reader.events(stream).next();
+    let has_samples = |index| {
+        let first = reader.first_records(index).first();
         first.is_some_and(|first| matches!(first.event, Event::SampleStream(_)))
     };
-    if reader.streams().iter().any(has_samples) {
+    if (0..reader.streams().len()).any(has_samples) {
         return None;
     }
     Some(match &reader.metadata().sampling {

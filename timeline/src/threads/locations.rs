@@ -14,16 +14,15 @@ use crate::threads::helpers;
 /// With fewer bytes of events, starting threads takes longer than unpacking on one thread.
 const MIN_BYTES_IN_PARALLEL: u64 = 1 << 20;
 
-/// Number of events at the start of a stream in which its thread introduces itself.
-const INTRODUCTION: usize = 8;
-
 /// The threads of all streams, with names, in the order of [`Reader::streams`], which is that of the streams' numbers.
 pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
-    let streams = reader.streams().iter();
+    let streams = reader.streams().iter().enumerate();
     // The first chunk of each stream is unpacked completely.
     let mut threads: Vec<ThreadIntroduction> = match reader.summary().event_bytes {
-        ..MIN_BYTES_IN_PARALLEL => streams.map(|stream| introduction(reader, stream)).collect(),
-        _ => in_parallel(streams.collect(), |stream| introduction(reader, stream)),
+        ..MIN_BYTES_IN_PARALLEL => {
+            streams.map(|(index, stream)| introduction(reader, index, stream.number)).collect()
+        }
+        _ => in_parallel(streams.collect(), |(index, stream)| introduction(reader, index, stream.number)),
     };
     keep_known_sample_streams(&mut threads);
     let main = main_thread(&threads, reader.header().pid);
@@ -43,10 +42,11 @@ fn keep_known_sample_streams(threads: &mut [ThreadIntroduction]) {
     }
 }
 
-fn introduction(reader: &Reader, stream: &omptrace_trace_format::reader::Stream) -> ThreadIntroduction {
-    let mut thread = ThreadIntroduction { stream: stream.number, ..Default::default() };
-    for record in reader.events(stream).take(INTRODUCTION) {
-        match record.event {
+/// What the first events of a stream, at `index` in the reader, say about its thread.
+fn introduction(reader: &Reader, index: usize, stream: u32) -> ThreadIntroduction {
+    let mut thread = ThreadIntroduction { stream, ..Default::default() };
+    for record in reader.first_records(index) {
+        match &record.event {
             Event::ThreadInfo(info) => {
                 thread.os_tid = u32::try_from(info.os_tid).unwrap_or(0);
                 thread.os_name = info.name.lossy().into_owned();

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, io};
 
@@ -60,7 +61,12 @@ pub struct Reader {
     summary: Summary,
     diagnostics: Vec<Diagnostic>,
     bytes_read: AtomicU64,
+    /// By stream: its first events, once they were read.
+    first_records: Vec<OnceLock<Box<[Record]>>>,
 }
+
+/// Number of a stream's first events that [`Reader::first_records`] keeps.
+const FIRST_RECORDS: usize = 8;
 
 /// Why a file cannot be read at all.
 #[derive(Debug)]
@@ -199,7 +205,6 @@ impl Reader {
             path: path.to_path_buf(),
             clock,
             ending: find_ending(&file, path, &header, &metadata, spool.as_ref()),
-            streams,
             summary: Summary {
                 file_bytes: len,
                 spool_bytes: spool.as_ref().map_or(0, |spool| spool.bytes),
@@ -211,6 +216,7 @@ impl Reader {
             },
             diagnostics: diagnostics.take(),
             bytes_read: AtomicU64::new(0),
+            first_records: streams.iter().map(|_| OnceLock::new()).collect(),
             file,
             limits,
             header,
@@ -219,6 +225,7 @@ impl Reader {
             metadata,
             metadata_text: serde_json::to_vec(&overlay.object).unwrap_or_default(),
             metadata_clocks: overlay.clocks,
+            streams,
             others: blocks.list.iter().filter(|it| !is_read(it)).copied().collect(),
             between,
             copies,
@@ -292,6 +299,15 @@ impl Reader {
     /// The events of `stream`, which must be one of this reader's.
     pub fn events<'r>(&'r self, stream: &Stream) -> Events<'r> {
         Events::new(self.chunks(), self.copies_of(stream), &self.bytes_read)
+    }
+
+    /// The first events of the stream at `index` of [`Reader::streams`], at most eight. The stream's first chunk is
+    /// unpacked only once.
+    pub fn first_records(&self, index: usize) -> &[Record] {
+        let (Some(known), Some(stream)) = (self.first_records.get(index), self.streams.get(index)) else {
+            return &[];
+        };
+        known.get_or_init(|| self.events(stream).take(FIRST_RECORDS).collect())
     }
 
     /// The events of `stream`, starting with the last chunk that starts at `ticks` or before.

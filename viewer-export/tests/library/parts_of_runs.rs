@@ -4,6 +4,7 @@ use std::num::NonZero;
 
 use omptrace_analysis::answers::{Accounting, Cause};
 use omptrace_analysis::{NoAnswer, Options, RECORDED, Stats, ThreadStats};
+use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
 
 use crate::answers::adds_up;
@@ -204,4 +205,93 @@ fn threads_are_analysed_alone() {
     let names = stats.constructs.iter().map(|construct| &construct.name);
     assert!(names.clone().all(|name| !name.starts_with("!$omp parallel")), "{names:?}");
     assert!(answers.findings.is_empty() && answers.what_if.is_empty());
+}
+
+/// A program of this many regions with two threads, whose imbalance grows. Every tenth region has a long wait, and some
+/// regions late in the run have long serial code before them. Workers report their ends late.
+fn regions(count: u64) -> String {
+    let mut text = String::from(
+        "0 1 thread_info os_tid=10 name=app\n0 1 module path=/home/u/app load=0x1000\n\
+         10 1 thread_begin type=initial\n20 1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+         30 2 thread_info os_tid=11 name=app\n40 2 thread_begin type=worker\n",
+    );
+    let mut now = 1000;
+    for number in 0..count {
+        let (parallel, main, worker) = (1_000_000 + number, 2_000_000 + number, 3_000_000 + number);
+        now += if number * 10 / count == 8 { 3000 } else { 200 };
+        let begin = now;
+        text += &format!("{begin} 1 parallel_begin task=1 parallel={parallel} team=2 code=0x1234\n");
+        text +=
+            &format!("{} 1 implicit_task begin parallel={parallel} task={main} team=2 index=0\n", begin + 10);
+        if number > 0 {
+            let of_last = worker - 1;
+            for (at, event) in [
+                (15, format!("sync_region_wait end kind=barrier_implicit_parallel task={of_last}")),
+                (16, format!("sync_region end kind=barrier_implicit_parallel task={of_last}")),
+                (17, format!("implicit_task end task={of_last} index=1")),
+            ] {
+                text += &format!("{} 2 {event}\n", begin + at);
+            }
+        }
+        let barrier = |task| format!("kind=barrier_implicit_parallel parallel={parallel} task={task}");
+        text += &format!(
+            "{} 2 implicit_task begin parallel={parallel} task={worker} team=2 index=1\n",
+            begin + 20
+        );
+        let early = begin + 500;
+        let late = early + 1000 * number / count + if number % 10 == 0 { 2000 } else { 0 };
+        for what in ["sync_region", "sync_region_wait"] {
+            text += &format!("{early} 2 {what} begin {}\n", barrier(worker));
+        }
+        for (at, what, end) in [
+            (0, "sync_region", "begin"),
+            (0, "sync_region_wait", "begin"),
+            (5, "sync_region_wait", "end"),
+            (6, "sync_region", "end"),
+        ] {
+            text += &format!("{} 1 {what} {end} {}\n", late + at, barrier(main));
+        }
+        text += &format!("{} 1 implicit_task end task={main} team=2 index=0\n", late + 10);
+        text += &format!("{} 1 parallel_end parallel={parallel} task=1 code=0x1234\n", late + 20);
+        now = late + 20;
+    }
+    text + &format!("{} 1 implicit_task end task=1 flags=1\n{} 1 thread_end\n", now + 50, now + 60)
+}
+
+/// Windows at random places have about the same shares of causes as the whole run, and the same worst place.
+#[test]
+fn windows_at_random_places_are_like_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&regions(5000), folder.path());
+    let [reader] = &readers[..] else { panic!("one trace") };
+    let all = reader.summary().event_bytes;
+    let (whole, _) = Stats::of(&[reader], &symbols::Options::default());
+    let share = |stats: &Stats, cause| {
+        let answers = &stats.answers;
+        answers.accounting[cause] as f64 * 100.0
+            / answers.accounting.iter().map(|(_, ns)| ns).sum::<u64>() as f64
+    };
+    for part in [5, 20] {
+        let sampled = Stats::of_sample(reader, all / part).expect("the regions are short");
+        assert!((sampled.share * part as f64 - 1.0).abs() < 1e-6 && sampled.windows >= 12);
+        let answers = &sampled.stats.answers;
+        let covered = answers.duration_ns as f64 / whole.answers.duration_ns as f64;
+        assert!((covered * part as f64 - 1.0).abs() < 0.05, "{covered} of the time for 1/{part}");
+        assert_eq!(answers.threads, whole.answers.threads);
+        assert!(answers.what_if.is_empty());
+        for (cause, _) in whole.answers.accounting.iter() {
+            let (estimated, exact) = (share(&sampled.stats, cause), share(&whole, cause));
+            assert!((estimated - exact).abs() < 5.0, "{}: {estimated} {exact}, 1/{part}", cause.name());
+        }
+        let worst = |stats: &Stats| stats.answers.regions.first().map(|region| region.place.clone());
+        assert_eq!(worst(&sampled.stats), worst(&whole));
+    }
+}
+
+/// Samples come later than what they are about, so a trace with samples is not read in parts.
+#[test]
+fn a_trace_with_samples_has_no_random_windows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(include_str!("../fixtures/samples.trace"), folder.path());
+    assert!(Stats::of_sample(&readers[0], 1000).is_none());
 }
