@@ -4,6 +4,7 @@ pub mod env;
 pub mod generator;
 pub mod mpi;
 pub mod mpi_generator;
+pub mod mpi_player;
 pub mod otf2;
 mod random;
 pub mod trace;

@@ -18,12 +18,16 @@ static GET_LIBRARY_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_library_version");
 static GET_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_version");
 static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 
-/// Makes all these reports.
+/// Makes all these reports. A session that is created after `MPI_Init` adds nothing to them, and its report would replace
+/// the rank and the thread level by nothing.
 #[inline(never)]
 pub(crate) fn describe(context: &Context, call: &Call) {
     let is_world = call.row.kind != Kind::SessionInit;
     // Relaxed: communicators are created later in the program's own order.
     let had_world = HAS_WORLD.fetch_or(is_world, Ordering::Relaxed);
+    if had_world && !is_world {
+        return;
+    }
     let world = context.family.world;
     // SAFETY: by the caller's promise, here and below.
     let place = if is_world { unsafe { object::rank_and_size(world) } } else { None };

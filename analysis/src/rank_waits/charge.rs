@@ -7,10 +7,10 @@ use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::Ns;
 use omptrace_timeline::{Ranks, WaitKind};
 
-use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::sum::Sum as _;
+use crate::rank_waits::activity::{Activity, Done, Part};
 use crate::rank_waits::spans::ProcessSpans;
 
 /// Maximum number of rows per list.
@@ -35,19 +35,13 @@ struct Wait {
 /// A thread of a rank.
 type Strand = (u32, u32);
 
-/// What a thread did: the cause, and the number of the place in the job. `None` if this was not recorded.
-type Done = Option<(Cause, Option<u32>)>;
-
-/// The time of a thread with one cause.
-type Span = (Ns, Ns, Cause, Option<u32>);
-
 /// All waits of a job, and what the awaited threads did meanwhile.
 #[derive(Debug, Default)]
 struct Job {
     places: Vec<Place>,
     /// By rank and thread, in chronological order.
     waits: BTreeMap<Strand, Vec<Wait>>,
-    spans: FastMap<Strand, Vec<Span>>,
+    activity: FastMap<Strand, Activity>,
 }
 
 impl RankWaits {
@@ -79,7 +73,7 @@ impl Job {
                 let spans = spans
                     .into_iter()
                     .map(|it| (it.begin, it.end, it.cause, it.place.map(|place| places[place as usize])));
-                job.spans.insert((rank, thread), spans.collect());
+                job.activity.insert((rank, thread), Activity::of(spans.collect()));
             }
             // Each wait is a part of the wait of a call, or all of it if nothing interrupted the call.
             let joints = of_rank.joints().all();
@@ -123,11 +117,10 @@ impl Job {
                     sums.1 += u64::from(wait.is_first);
                 }
                 let of_wait = (wait.kind, wait.place);
-                self.follow(wait.of, (wait.begin, wait.end), 0, &mut |rank_of, done, ns| {
-                    direct.add((rank_of, done, of_wait), *rank, ns);
-                });
-                self.follow(wait.of, (wait.begin, wait.end), MAX_PASSED, &mut |rank_of, done, ns| {
-                    first.add((rank_of, done, of_wait), *rank, ns);
+                let mut charge_first = |rank_of, done, ns| first.add((rank_of, done, of_wait), *rank, ns);
+                self.parts(wait.of, (wait.begin, wait.end), &mut |part| {
+                    direct.add((wait.of.0, part.done(), of_wait), *rank, part.ns());
+                    self.charge_first(wait.of, part, MAX_PASSED, &mut charge_first);
                 });
             }
         }
@@ -157,34 +150,19 @@ impl Job {
         all
     }
 
-    /// Charges a time to what a thread did in it. The thread's own waits are passed on to at most `passed` other ranks.
-    fn follow(
-        &self,
-        of: Strand,
-        (begin, end): (Ns, Ns),
-        passed: usize,
-        charge: &mut dyn FnMut(u32, Done, u64),
-    ) {
-        let spans = self.spans.get(&of).map_or(&[][..], |spans| &spans[..]);
-        let mut until = begin;
-        let first = spans.partition_point(|(_, end, ..)| *end <= begin);
-        for (from, to, cause, place) in spans[first..].iter().take_while(|(from, ..)| *from < end) {
-            let (from, to) = ((*from).max(until), (*to).min(end));
-            if from >= to {
-                continue;
-            }
-            if until < from {
-                charge(of.0, None, until.abs_diff(from));
-            }
-            until = to;
-            let done = Some((*cause, *place));
-            match passed {
-                1.. if *cause == Cause::MpiWait => self.pass_on(of, (from, to), done, passed, charge),
-                _ => charge(of.0, done, from.abs_diff(to)),
-            }
+    /// The parts of a time by what a thread did in them.
+    fn parts(&self, of: Strand, time: (Ns, Ns), each: &mut dyn FnMut(Part)) {
+        match self.activity.get(&of) {
+            Some(activity) => activity.parts(time, each),
+            None => each(Part::Other(None, time.0.abs_diff(time.1))),
         }
-        if until < end {
-            charge(of.0, None, until.abs_diff(end));
+    }
+
+    /// Charges a part of a thread's time. The thread's own waits are passed on to at most `passed` other ranks.
+    fn charge_first(&self, of: Strand, part: Part, passed: usize, charge: &mut dyn FnMut(u32, Done, u64)) {
+        match part {
+            Part::Wait(done, time) if passed > 0 => self.pass_on(of, time, done, passed, charge),
+            part => charge(of.0, part.done(), part.ns()),
         }
     }
 
@@ -207,7 +185,9 @@ impl Job {
                     charge(of.0, done, until.abs_diff(from));
                 }
                 until = to;
-                self.follow(wait.of, (from, to), passed - 1, charge);
+                self.parts(wait.of, (from, to), &mut |part| {
+                    self.charge_first(wait.of, part, passed - 1, charge)
+                });
             }
         }
         if until < end {

@@ -9,5 +9,6 @@
 //! Each nanosecond of a wait is charged to what the awaited thread does in that nanosecond. If that thread waits in an MPI call
 //! itself, the charge is passed on to the rank for which it waits, and so on: the first cause is a rank that does not wait.
 
+mod activity;
 pub(crate) mod charge;
 pub(crate) mod spans;

@@ -1,0 +1,17 @@
+/* What tests/programs/mpi_player.c and the library that it calls share. */
+
+#define MOST 20
+#define NONE -1
+/* Rounds: all calls succeed, all fail, or none wants a status or names a source and tag. */
+#define FAILING 1
+#define IGNORING 2
+
+/* What the program passes, and what the library does with it. */
+extern struct player {
+    int round, result;
+    /* Arguments: their number, and places of the status and of the variable for Fortran's error code. */
+    int count, status, error;
+    long words[MOST];
+    /* How many calls have reached the library. */
+    int calls;
+} player;
