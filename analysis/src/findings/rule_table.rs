@@ -116,7 +116,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "taskwait_chain",
         title: "Tasks that are waited for one by one",
-        when: "like too_few_tasks, but the program creates fewer than two tasks per wait",
+        when: "like too_few_tasks, but the program creates, on average, fewer than two tasks before each taskwait",
     },
     Rule {
         id: "dependence_chain",

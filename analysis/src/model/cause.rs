@@ -38,7 +38,7 @@ causes! {
     IdleInMpi "idle_in_mpi" "idle during MPI": "The thread has nothing to do: no parallel region is open, and another thread is in an MPI call. Shown only if MPI calls were recorded.";
     NarrowTeam "narrow_team" "small teams": "The thread has nothing to do: the parallel regions that are open have fewer than N threads, the peak number of threads.";
     Fork "fork" "thread start-up": "The region has started, but the thread's implicit task has not.";
-    Join "join" "end of region": "The thread waits at the end of the region after all threads of the team have arrived and the last task has ended, or has already left the region although the region has not ended yet.";
+    Join "join" "end of region": "The thread still waits at the end of the region although all threads of the team have arrived and the last task has ended; or the thread has left the region, which has not ended yet.";
     Imbalance "imbalance" "load imbalance": "The thread waits at a barrier for a thread of its team that has not arrived.";
     Barrier "barrier" "barriers": "The thread is in a barrier at which all threads of the team have arrived and no task is running.";
     TaskWait "task_wait" "waiting for tasks": "The thread waits in a taskwait or at the end of a taskgroup, and runs no task.";

@@ -155,7 +155,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         (!reports.task_ends, "the number of explicit tasks: the runtime did not report them"),
         (
             !reports.members,
-            "when threads are in parallel regions, how long regions wait for threads, and imbalance: the runtime did not report which threads belong to a team",
+            "the time in parallel regions, the waits of regions for threads, and imbalance: the runtime did not report which threads belong to a team",
         ),
         (
             !reports.barriers && !reports.barrier_waits,

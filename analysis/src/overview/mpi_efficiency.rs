@@ -76,7 +76,7 @@ impl MpiEfficiency {
         ];
         let missing = openmp.iter().filter(|(_, factor)| factor.is_none());
         let missing = missing
-            .map(|(name, _)| format!("{name}: the corresponding efficiency of all threads is either not known, or higher than that of MPI, so that their quotient would exceed 1"));
+            .map(|(name, _)| format!("{name}: not known, because it is the quotient of the efficiency of all threads and that of MPI; the former is either not known or higher than the latter"));
         let unknown = std::iter::once(NO_TRANSFER.to_owned()).chain(missing).collect();
         let [openmp, openmp_load_balance, openmp_communication] = openmp.map(|(_, factor)| factor);
         (communication <= 1.0).then_some(MpiEfficiency {

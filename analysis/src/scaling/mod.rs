@@ -111,7 +111,7 @@ fn change(
     let costs = part.costs(region) as f64 / busiest.max(1) as f64;
     if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
         return Err(format!(
-            "when the region is replayed with the recorded schedule, it takes {:.0} % of its recorded time",
+            "even with the recorded schedule, the replay of the region takes {:.0} % of the recorded time, so that predictions would not be reliable",
             modelled * 100.0 / recorded.max(1.0)
         ));
     }

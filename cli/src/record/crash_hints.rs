@@ -12,7 +12,7 @@ const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::S
 /// The cause of a death by SIGSYS, and what to do about it.
 const OF_FILTER: [&str; 2] = [
     "the program was killed by its own seccomp filter, which restricts its system calls; run it without omptrace: if the program then survives, the tracer made a system call that the program itself does not make",
-    "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program, so that only tracing ends; or let it allow the calls that the manual lists under \"System calls\"",
+    "make the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program: tracing then stops, but the program continues. Or let the filter allow the calls that the manual lists under \"System calls\"",
 ];
 
 /// Whether faulty code ended the program.

@@ -21,7 +21,7 @@ rules! {
     ThreadEndsLast: "19.5.2.2", "before a thread ends, it ends everything that it started";
     ThreadData: "19.6.1.5", "ompt_get_thread_data returns the data of the thread that began";
     ParallelBegins: "19.5.2.3", "each parallel region ends exactly once, after its start";
-    ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins with its parallel region";
+    ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins after its parallel region has begun";
     TaskBegins: "19.5.2.7", "each task ends exactly once, after its creation";
     CurrentTask: "19.6.1.14", "the task of an event is the current task that ompt_get_task_info returns";
     CurrentRegion: "19.6.1.13", "the region of an event is the region that ompt_get_task_info and ompt_get_parallel_info return";

@@ -76,7 +76,7 @@ impl std::fmt::Display for DeviceClockReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "clock derived from {} {}, accurate to {} ns, deviates from the host's operations by {} ns",
+            "clock derived from {} {}, accurate to {} ns; its timestamps contradict the host's operations by {} ns",
             self.points,
             self.source.text(),
             self.uncertainty_ns,

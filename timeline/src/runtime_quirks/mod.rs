@@ -129,7 +129,7 @@ quirks! {
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// The event has no argument for it.
     members_without_index
-        "the runtime does not report thread numbers within teams; only the thread that encountered the region is known to have number 0"
+        "the runtime does not report thread numbers within teams; the only known number is 0, that of the thread that encountered the region"
         |metadata| is_tr2(metadata);
 }
 

@@ -281,7 +281,7 @@ events! {
         Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
 
         /// The state of the thread and the mutex that it waits for, according to the runtime (19.6.1.12, `ompt_get_state`).
-        /// The tracer queries the state when implicit tasks and waits for mutexes begin and end.
+        /// The tracer queries the state at the start and end of each implicit task and of each wait for a mutex.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
         /// A thread waits for a mutex that another thread holds. The Collector API (2007) reports the begin and the end

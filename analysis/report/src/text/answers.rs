@@ -95,7 +95,7 @@ pub(crate) fn due_words(answers: &Answers) -> Option<String> {
     (all > 0).then(|| {
         let (seen, unseen) = (all.saturating_sub(unseen), time(unseen));
         format!(
-            "other threads waited {} for threads in these functions, and {unseen} for threads without a sample at that time",
+            "other threads waited {} while the thread that they waited for was in these functions; for another {unseen}, no sample shows where that thread was",
             time(seen)
         )
     })
