@@ -22,6 +22,6 @@ pub use crate::model::place::{Place, Position};
 pub use crate::overview::{
     DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, StepTime, Visits,
 };
-pub use crate::states::live_snapshot::{Glance, ThreadGlance};
-pub use crate::states::process_states::{Accountant, Due, ProcessAccount, State};
+pub use crate::states::live_snapshot::{LiveSnapshot, LiveThread};
+pub use crate::states::process_states::{Accountant, AwaitedMutex, ProcessAccount, State};
 pub use critical_paths::critical_paths;

@@ -12,7 +12,7 @@ use crate::constructs::ranges::Instance;
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 use crate::model::place_id::PlaceId;
-use crate::states::observer::{Due, PendingBarriers, StateObserver};
+use crate::states::observer::{AwaitedMutex, PendingBarriers, StateObserver};
 
 /// The time of consecutive steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl StateObserver for ByStep {
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         _: Option<PlaceId>,
-        _: Option<Due>,
+        _: Option<AwaitedMutex>,
     ) {
         spans.for_each(|span| self.push(span, cause));
     }

@@ -22,7 +22,7 @@ use crate::model::place::Place;
 use crate::model::place_id::{PlaceId, SERIAL};
 use crate::model::region_table::Regions;
 use crate::model::state_sums::Sums;
-use crate::states::observer::{Due, StateObserver};
+use crate::states::observer::{AwaitedMutex, StateObserver};
 
 use bins::{Bins, MAX_BINS, MIN_WIDTH, Merge, merge_bins};
 pub use by_step::StepTime;
@@ -87,7 +87,7 @@ struct Region {
 
 /// Collects the [`Overview`] of a process while the states of its threads are computed.
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub(crate) struct OverviewCollector {
     max_rows: usize,
     max_cells: usize,
     rows: Vec<Bins<Cell>>,
@@ -124,11 +124,11 @@ fn max_bins(max_cells: usize, rows: usize) -> usize {
     (max_cells / rows.max(1)).clamp(MIN_BINS, MAX_BINS)
 }
 
-impl Gathering {
+impl OverviewCollector {
     /// The collector for one of `processes`, which share the limits.
-    pub(crate) fn new(processes: usize) -> Gathering {
+    pub(crate) fn new(processes: usize) -> OverviewCollector {
         let processes = processes.max(1);
-        Gathering {
+        OverviewCollector {
             max_rows: (MAX_ROWS / processes).max(1),
             max_cells: MAX_CELLS / processes,
             rows: Vec::new(),
@@ -273,7 +273,7 @@ impl Gathering {
     }
 }
 
-impl StateObserver for Gathering {
+impl StateObserver for OverviewCollector {
     fn add_thread(&mut self, location: usize) {
         self.add_thread(location);
     }
@@ -284,7 +284,7 @@ impl StateObserver for Gathering {
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
-        _: Option<Due>,
+        _: Option<AwaitedMutex>,
     ) {
         self.add(index, spans, cause, place);
     }
@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn neighbours_share_rows_where_threads_are_many() {
-        let mut gathering = Gathering::new(1);
+        let mut gathering = OverviewCollector::new(1);
         for thread in 0..MAX_ROWS * 3 {
             gathering.add_thread(thread);
             let span = (thread as Ns, 5_000_000 + thread as Ns);
@@ -551,7 +551,7 @@ mod tests {
     fn processes_share_rows_where_they_are_many() {
         let processes = MAX_ROWS + 200;
         let gathered = (0..processes).map(|process| {
-            let mut gathering = Gathering::new(processes);
+            let mut gathering = OverviewCollector::new(processes);
             for thread in 0..4 {
                 gathering.add_thread(thread);
                 gathering.add(thread, [(0, 3_000_000)], Cause::Useful, None);

@@ -28,7 +28,7 @@ impl Run<'_> {
         };
         let is_whole = windows.is_none();
         let processes = self.members.len();
-        let gathering = self.has_overview.then(|| Gathering::new(processes));
+        let gathering = self.has_overview.then(|| OverviewCollector::new(processes));
         let has_spans = awaited.is_some();
         let ranks = awaited.zip(member.reader).map(|(awaited, reader)| RankSpans::of(awaited, reader));
         let collector = self.collector().with_observers(gathering, ranks).with_functions();

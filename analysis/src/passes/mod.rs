@@ -55,7 +55,7 @@ use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::by_step::StepTimes;
 use crate::overview::levels::{LevelCollector, Levels};
 use crate::overview::mpi_efficiency::MpiEfficiency;
-use crate::overview::{Gathering, Overview};
+use crate::overview::{Overview, OverviewCollector};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
 use crate::rank_waits::spans::{AwaitedTimes, RankSpans};

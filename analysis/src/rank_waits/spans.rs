@@ -12,7 +12,7 @@ use crate::model::cause::Cause;
 use crate::model::intervals::merged;
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
-use crate::states::observer::{Due, Span, Spans, StateObserver};
+use crate::states::observer::{AwaitedMutex, Span, Spans, StateObserver};
 
 /// The times in which other ranks wait for a process.
 #[derive(Clone, Debug, Default)]
@@ -210,7 +210,7 @@ impl StateObserver for RankSpans {
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
-        _: Option<Due>,
+        _: Option<AwaitedMutex>,
     ) {
         self.spans.add(index, spans, cause, place, None);
         self.take_ready();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use omptrace_symbols::fast_map::FastMap;
 
-use super::min_clock::{Earliest, NEVER};
+use super::min_clock::{NEVER, ThreadQueue};
 use super::phase::{Phase, StaticLoop, Step};
 use super::waiters::Waiters;
 use crate::model::sum::Sum;
@@ -20,7 +20,7 @@ pub(crate) struct Scheduler {
     shared: Vec<u64>,
     /// The time at which each thread has finished its own work.
     ends: Vec<u64>,
-    free: Earliest,
+    free: ThreadQueue,
 }
 
 /// A thread that took part in a phase.
@@ -287,7 +287,7 @@ struct Schedule {
     waiters: Waiters,
     idle: Vec<usize>,
     /// The time of each thread's next step.
-    next: Earliest,
+    next: ThreadQueue,
     /// By thread: the number of an instance, a [leaf](LEAF), or [`NOTHING`].
     running: Vec<u64>,
 }

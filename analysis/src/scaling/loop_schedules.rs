@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::list_scheduler::block_begin;
-use super::min_clock::Earliest;
+use super::min_clock::ThreadQueue;
 use super::phase::Phase;
 use crate::model::answers::{LoopAnswer, ScheduleTime};
 use crate::model::histogram::Histogram;
@@ -330,7 +330,7 @@ impl Profile {
 
     /// The time if the first free thread takes the next chunk, whose work is given.
     fn in_chunks(&self, works: impl Iterator<Item = f64>, threads: usize) -> u64 {
-        let mut free = Earliest::idle(threads);
+        let mut free = ThreadQueue::idle(threads);
         let mut last = 0;
         for work in works {
             let (time, thread) = free.first();

@@ -6,7 +6,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The times of threads, as a tournament tree: each node is the earlier of its two children. If times are equal, the
 /// lower thread number wins.
 #[derive(Debug, Default)]
-pub(crate) struct Earliest {
+pub(crate) struct ThreadQueue {
     /// Times, with the thread number in the lowest bits, so that one comparison decides. The children of node `n` are
     /// `2n` and `2n + 1`; node 1 is the root, and node 0 is unused. The second half of the nodes are the threads. Their
     /// number is rounded up to a power of two; the excess nodes are [`NEVER`].
@@ -15,7 +15,7 @@ pub(crate) struct Earliest {
     bits: u32,
 }
 
-impl Earliest {
+impl ThreadQueue {
     /// Restarts with these times.
     pub(crate) fn start(&mut self, times: &[u64]) {
         let width = times.len().next_power_of_two();
@@ -31,14 +31,14 @@ impl Earliest {
     }
 
     /// This many threads, which start at 0.
-    pub(crate) fn idle(threads: usize) -> Earliest {
+    pub(crate) fn idle(threads: usize) -> ThreadQueue {
         let width = threads.next_power_of_two();
         let mut nodes = vec![NEVER; 2 * width];
         (0..threads).for_each(|thread| nodes[width + thread] = thread as u64);
         for node in (1..width).rev() {
             nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
         }
-        Earliest { nodes, bits: width.trailing_zeros() }
+        ThreadQueue { nodes, bits: width.trailing_zeros() }
     }
 
     /// The earliest time, and the thread that has it.
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn the_earliest_is_first_and_of_equal_ones_the_lowest() {
         for threads in 1..=9_usize {
-            let mut earliest = Earliest::default();
+            let mut earliest = ThreadQueue::default();
             let mut times: Vec<u64> = (0..threads as u64).map(|thread| thread % 3).collect();
             earliest.start(&times);
             for turn in 0..200_u64 {

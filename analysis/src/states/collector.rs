@@ -24,7 +24,7 @@ use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
 use crate::model::region_table::Regions;
 use crate::overview::by_step::{ByStep, StepTimes};
-use crate::overview::{Gathered, Gathering};
+use crate::overview::{Gathered, OverviewCollector};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Collects;
@@ -37,7 +37,7 @@ use crate::states::observer::{Span, Spans, StateObserver};
 use crate::states::region_kind::{Kind, not_seen};
 use crate::states::{Finished, Threads};
 use crate::what_if::scenario::{Plan, Target};
-use crate::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
+use crate::what_if::{Change, ChangedPlaces, MAX_SCENARIOS, Scenarios};
 
 impl FunctionName {
     /// The name of a timeline's function.
@@ -180,7 +180,11 @@ impl Collector<0> {
     }
 
     /// Also collects an overview, and the spans to which waits of ranks are charged.
-    pub(crate) fn with_observers(self, gathering: Option<Gathering>, ranks: Option<RankSpans>) -> Self {
+    pub(crate) fn with_observers(
+        self,
+        gathering: Option<OverviewCollector>,
+        ranks: Option<RankSpans>,
+    ) -> Self {
         let observer = Observed::of(gathering, ranks);
         let observer = observer.map(|observed| -> Box<dyn StateObserver> { Box::new(observed) });
         Collector { observer, ..self }
@@ -336,7 +340,7 @@ impl<const S: usize> Collector<S> {
             return;
         }
         let place = self.regions.places.last();
-        let mut marks = Marks::default();
+        let mut marks = ChangedPlaces::default();
         for (scenario, plan) in self.plans.iter().enumerate() {
             let bit = 1 << scenario;
             match &plan.target {

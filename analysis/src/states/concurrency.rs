@@ -67,7 +67,7 @@ pub(crate) type Between = (Option<u32>, Option<u32>);
 
 /// The number of busy threads over time.
 #[derive(Debug)]
-pub(crate) struct Activity {
+pub(crate) struct Concurrency {
     waiting: BinaryHeap<Reverse<(Ns, Change)>>,
     now: Ns,
     /// May be negative for an instant: the end of a state that took no time sorts before its begin.
@@ -95,9 +95,9 @@ pub(crate) struct Activity {
     pub(crate) paused_ns: u64,
 }
 
-impl Activity {
-    pub(crate) fn new(begin: Ns) -> Activity {
-        Activity {
+impl Concurrency {
+    pub(crate) fn new(begin: Ns) -> Concurrency {
+        Concurrency {
             waiting: BinaryHeap::new(),
             now: begin,
             busy: 0,
@@ -220,12 +220,12 @@ impl Activity {
     }
 
     /// Starts after the region `last`.
-    pub(crate) fn behind(self, last: Option<u32>) -> Activity {
-        Activity { last, ..self }
+    pub(crate) fn behind(self, last: Option<u32>) -> Concurrency {
+        Concurrency { last, ..self }
     }
 
     /// Adds a later segment. `known` maps its regions to regions here.
-    pub(crate) fn append(&mut self, more: Activity, known: impl Fn(u32) -> u32) {
+    pub(crate) fn append(&mut self, more: Concurrency, known: impl Fn(u32) -> u32) {
         self.most = self.most.max(more.most);
         self.paused_ns.grow_by(more.paused_ns);
         for ((after, before), span) in more.serial {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn who_is_woken_late_was_missed_since_the_region_began() {
-        let mut activity = Activity::new(0);
+        let mut activity = Concurrency::new(0);
         activity.push(0, Change::Works);
         activity.push(10, Change::Opens { region: 7 });
         activity.push(20, Change::Rests);
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_newest_call_is_charged_for_idle_threads() {
-        let mut activity = Activity::new(0);
+        let mut activity = Concurrency::new(0);
         activity.push(0, Change::Works);
         activity.push(0, Change::Works);
         activity.push(10, Change::Calls { region: 3 });
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn serial_code_lies_before_a_region_that_took_no_time() {
-        let mut activity = Activity::new(0);
+        let mut activity = Concurrency::new(0);
         activity.push(0, Change::Works);
         activity.push(10, Change::Opens { region: 7 });
         activity.push(10, Change::Closes { region: 7 });

@@ -16,16 +16,16 @@ use crate::passes::window::{Windowed, Windows};
 
 /// The answers of a process in a window, and its threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Glance {
+pub struct LiveSnapshot {
     /// The answers for the window, without the savings of changes.
     pub answers: Answers,
     /// The threads, in the order of display.
-    pub threads: Vec<ThreadGlance>,
+    pub threads: Vec<LiveThread>,
 }
 
 /// The accounting of a thread in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ThreadGlance {
+pub struct LiveThread {
     /// Its name.
     pub thread: String,
     /// The thread's id in the operating system; 0 if unknown.
@@ -36,7 +36,7 @@ pub struct ThreadGlance {
     pub rest_ns: u64,
 }
 
-impl Glance {
+impl LiveSnapshot {
     /// A snapshot of the only process of `reader`, and the problems of its trace. `window`: a half-open interval in
     /// nanoseconds since the session's start. `threads`: N, if the user gave it. `None` if the process did not run in
     /// the window.
@@ -45,7 +45,7 @@ impl Glance {
         symbols: &Table,
         window: (Ns, Ns),
         threads: Option<NonZero<u32>>,
-    ) -> Option<(Glance, Report)> {
+    ) -> Option<(LiveSnapshot, Report)> {
         let windows = Windows::of(vec![window]);
         let duration = windows.duration();
         let mut looking = Looking {
@@ -71,11 +71,11 @@ impl Glance {
             return None;
         }
         part.on_timeline(&windows);
-        let threads = threads.into_iter().map(|(_, thread)| ThreadGlance {
+        let threads = threads.into_iter().map(|(_, thread)| LiveThread {
             rest_ns: duration.saturating_sub(thread.accounting.total()),
             ..thread
         });
-        let glance = Glance { answers: part.answers(None), threads: threads.collect() };
+        let glance = LiveSnapshot { answers: part.answers(None), threads: threads.collect() };
         Some((glance, report))
     }
 }
@@ -83,7 +83,7 @@ impl Glance {
 /// Collects the answers and the threads.
 struct Looking {
     collector: Windowed<Collector<0>>,
-    threads: Vec<(LocationId, ThreadGlance)>,
+    threads: Vec<(LocationId, LiveThread)>,
 }
 
 impl Sink for Looking {
@@ -95,7 +95,7 @@ impl Sink for Looking {
         if let Item::Location(location) = item
             && let LocationKind::Thread { os_tid, .. } = location.kind
         {
-            let thread = ThreadGlance { thread: location.name.clone(), os_tid, ..ThreadGlance::default() };
+            let thread = LiveThread { thread: location.name.clone(), os_tid, ..LiveThread::default() };
             self.threads.push((location.id, thread));
         }
         self.collector.item(item);

@@ -39,10 +39,10 @@ use crate::model::worst_instances::Instance;
 use crate::passes::gaps::Gaps;
 use crate::scaling::region_scaling::Scaling;
 use crate::states::barrier::{Barrier, Clocks};
-use crate::states::concurrency::{Activity, Change};
-use crate::states::observer::{Due, StateObserver};
+use crate::states::concurrency::{Change, Concurrency};
+use crate::states::observer::{AwaitedMutex, StateObserver};
 use crate::states::region_kind::Kind;
-use crate::what_if::{Scenarios, Stamp, Unwaited};
+use crate::what_if::{PredictedTimes, Scenarios, Unwaited};
 use members::helpers::Helper;
 use samples::Samples;
 use shared_state::{Arrivals, Lock, Parent, Task, Team};
@@ -86,7 +86,7 @@ pub(crate) struct Threads<const S: usize> {
     /// Incremented when the process leaves its last open parallel region: chain ends of earlier epochs delay nobody any more.
     epoch: u64,
     gaps: Gaps,
-    activity: Activity,
+    activity: Concurrency,
     /// Number of threads in a state other than [`State::Rests`].
     busy: u32,
     chains: Chains,
@@ -106,7 +106,7 @@ pub(crate) struct Finished<const S: usize> {
     pub(crate) sums: Sums,
     /// The times of regions on other numbers of threads, by place.
     pub(crate) scaling: BTreeMap<PlaceId, Scaling>,
-    pub(crate) activity: Activity,
+    pub(crate) activity: Concurrency,
     /// Useful time of each selected thread.
     pub(crate) useful: Vec<u64>,
     /// The useful time on the critical path.
@@ -151,7 +151,7 @@ impl<const S: usize> Threads<S> {
             groups_begun: 0,
             epoch: 0,
             gaps: Gaps::default(),
-            activity: Activity::new(begin),
+            activity: Concurrency::new(begin),
             busy: 0,
             chains: Chains::default(),
             graphs: None,
@@ -235,7 +235,7 @@ impl<const S: usize> Threads<S> {
             longest: (0, 0),
             useful: 0,
             epoch: 0,
-            now: ChainEnd { stamp: Stamp::new(self.begin), ..ChainEnd::never() },
+            now: ChainEnd { stamp: PredictedTimes::new(self.begin), ..ChainEnd::never() },
             waited: [0; S],
             before_wait: (ChainEnd::never(), [0; S]),
             has_waited_until: None,

@@ -4,22 +4,22 @@ use omptrace_timeline::model::Ns;
 
 use crate::model::cause::Cause;
 use crate::model::place_id::PlaceId;
-use crate::overview::Gathering;
+use crate::overview::OverviewCollector;
 use crate::rank_waits::spans::RankSpans;
-use crate::states::observer::{Due, StateObserver};
+use crate::states::observer::{AwaitedMutex, StateObserver};
 
 /// The observers of a process.
 #[derive(Debug)]
 pub(crate) struct Observed {
     /// For the overview.
-    pub(crate) gathering: Option<Gathering>,
+    pub(crate) gathering: Option<OverviewCollector>,
     /// For the waits of MPI ranks.
     pub(crate) ranks: Option<RankSpans>,
 }
 
 impl Observed {
     /// `None` without observers.
-    pub(crate) fn of(gathering: Option<Gathering>, ranks: Option<RankSpans>) -> Option<Observed> {
+    pub(crate) fn of(gathering: Option<OverviewCollector>, ranks: Option<RankSpans>) -> Option<Observed> {
         (gathering.is_some() || ranks.is_some()).then_some(Observed { gathering, ranks })
     }
 
@@ -45,7 +45,7 @@ impl StateObserver for Observed {
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
-        due: Option<Due>,
+        due: Option<AwaitedMutex>,
     ) {
         // There is one span, unless recording was paused.
         for span in spans {

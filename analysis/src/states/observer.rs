@@ -27,7 +27,7 @@ pub(crate) trait StateObserver: Any + Debug + Send {
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
-        due: Option<Due>,
+        due: Option<AwaitedMutex>,
     );
 
     /// The thread was in a barrier of the team at `depth`. The next event shows which barrier it was.
@@ -45,7 +45,7 @@ pub(crate) trait StateObserver: Any + Debug + Send {
 
 /// What a thread waited for: a mutex that another thread held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct AwaitedMutex {
     /// The mutex, if the runtime reports its wait id.
     pub(crate) lock: Option<u64>,
     /// The location of the holder, and the place at which it acquired the mutex.
@@ -53,7 +53,7 @@ pub(crate) struct Due {
 }
 
 /// The cause, the place, and the mutex that the thread waited for.
-type Why = (Cause, Option<PlaceId>, Option<Due>);
+type Why = (Cause, Option<PlaceId>, Option<AwaitedMutex>);
 
 /// The time of a thread from `begin` to `end`, which has one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl StateObserver for Spans {
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
-        due: Option<Due>,
+        due: Option<AwaitedMutex>,
     ) {
         for (begin, end) in spans {
             self.push(index, begin, end, (cause, place, due));

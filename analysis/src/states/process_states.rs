@@ -22,12 +22,12 @@ pub struct State {
     /// The region in which the thread is; `None` in serial code.
     pub place: Option<RegionId>,
     /// For a wait for a mutex: the mutex and its holder.
-    pub due: Option<Due>,
+    pub due: Option<AwaitedMutex>,
 }
 
 /// A mutex that a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct AwaitedMutex {
     /// The mutex's wait id; `None` if the runtime does not report it.
     pub wait_id: Option<u64>,
     /// The other thread that holds the mutex or held it last, and the region from which it acquired the mutex; `None`
@@ -93,7 +93,7 @@ impl State {
             end: span.end,
             cause,
             place: place.map(RegionId),
-            due: due.map(|observer::Due { lock, holder }| Due {
+            due: due.map(|observer::AwaitedMutex { lock, holder }| AwaitedMutex {
                 wait_id: lock.filter(|wait_id| *wait_id != 0),
                 holder: holder.map(|(location, place)| (thread(location), RegionId(place))),
             }),

@@ -22,8 +22,8 @@ impl<const S: usize> Threads<S> {
         }
         let main = self.threads.iter().find(|thread| thread.role != ThreadRole::Worker);
         let last_region = main.and_then(|main| main.last_region);
-        self.activity = Activity::new(begin).behind(last_region);
-        let now = ChainEnd { stamp: Stamp::new(begin), ..ChainEnd::never() };
+        self.activity = Concurrency::new(begin).behind(last_region);
+        let now = ChainEnd { stamp: PredictedTimes::new(begin), ..ChainEnd::never() };
         for thread in &mut self.threads {
             thread.until = begin;
             thread.fork_ns = 0;

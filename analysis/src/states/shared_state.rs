@@ -9,12 +9,12 @@ pub(super) struct Arrivals<const S: usize> {
     /// By scenario: the sum of the times that the members have reached without waiting.
     pub(super) unwaited: Unwaited<S>,
     /// When the last member arrived, and the place of its work.
-    pub(super) arrived: Stamp<S>,
+    pub(super) arrived: PredictedTimes<S>,
     pub(super) last_member: Option<PlaceId>,
     /// The scenarios that spread tasks evenly and apply to a task that was run in this barrier.
     pub(super) spread_tasks: u16,
     /// When the work before the barrier began, and the longest time for which one mutex was held during that work.
-    pub(super) began: Stamp<S>,
+    pub(super) began: PredictedTimes<S>,
     pub(super) held: Ns,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Team<const S: usize> {
     pub(super) size: Option<u32>,
     pub(super) begun: u32,
     /// When the last barrier was over, and how long each mutex was held since then.
-    pub(super) began: Stamp<S>,
+    pub(super) began: PredictedTimes<S>,
     pub(super) held: FastMap<LockId, u64>,
     /// The members that have not left.
     pub(super) members: Vec<usize>,
@@ -67,10 +67,10 @@ impl<const S: usize> Arrivals<S> {
         Arrivals {
             left: ChainEnd::never(),
             unwaited: Unwaited::default(),
-            arrived: Stamp::never(),
+            arrived: PredictedTimes::never(),
             last_member: None,
             spread_tasks: 0,
-            began: Stamp::never(),
+            began: PredictedTimes::never(),
             held: 0,
         }
     }
@@ -138,7 +138,7 @@ pub(super) struct Lock<const S: usize> {
     pub(super) found_held: bool,
     pub(super) release: ChainEnd<S>,
     /// For members of this team, after a balanced barrier: the time at which the lock was free.
-    pub(super) freed: Option<(usize, Stamp<S>)>,
+    pub(super) freed: Option<(usize, PredictedTimes<S>)>,
 }
 
 /// An explicit task.

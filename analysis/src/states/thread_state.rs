@@ -97,7 +97,7 @@ pub(super) struct ThreadState<const S: usize> {
     pub(super) shown: usize,
     /// Whether the thread has entered any region.
     pub(super) is_seen: bool,
-    /// Whether the thread is busy, as last reported to [`Activity`].
+    /// Whether the thread is busy, as last reported to [`Concurrency`].
     pub(super) is_busy: bool,
     /// Its region has ended; the event that ends this thread's implicit task is still to come.
     pub(super) is_released: bool,
@@ -153,13 +153,13 @@ pub(super) struct ChainEnd<const S: usize> {
     /// The longest chain that ends here.
     pub(super) chain: Chain,
     /// The recorded time and the predicted times of the end.
-    pub(super) stamp: Stamp<S>,
+    pub(super) stamp: PredictedTimes<S>,
 }
 
 impl<const S: usize> ChainEnd<S> {
     /// No chain end at all.
     pub(super) fn never() -> Self {
-        ChainEnd { chain: Chain::default(), stamp: Stamp::never() }
+        ChainEnd { chain: Chain::default(), stamp: PredictedTimes::never() }
     }
 
     /// Combines two chain ends that are both awaited.

@@ -20,7 +20,7 @@ use crate::model::cause::Cause;
 /// Maximum number of scenarios that are replayed at once.
 pub(crate) const MAX_SCENARIOS: usize = 16;
 
-/// A hypothetical change of durations. Places are given by [`Marks`].
+/// A hypothetical change of durations. Places are given by [`ChangedPlaces`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
     /// No change.
@@ -50,7 +50,7 @@ pub(crate) enum Change {
 
 /// The scenarios in which a region is the changed place, as bit sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct ChangedPlaces {
     /// The region itself.
     pub(crate) place: u16,
     /// Serial code before the region.
@@ -64,7 +64,7 @@ pub(crate) struct Scenarios<const S: usize> {
     /// By kind of change: the scenarios of this kind, as bit sets.
     bits: Bits,
     /// By region.
-    pub(crate) marks: Vec<Marks>,
+    pub(crate) marks: Vec<ChangedPlaces>,
     /// The scenarios that change the serial code before the process's end.
     at_end: u16,
 }
@@ -134,11 +134,11 @@ impl<const S: usize> Scenarios<S> {
         Scenarios { changes, bits, marks: Vec::new(), at_end }
     }
 
-    fn of(&self, region: u32) -> Marks {
+    fn of(&self, region: u32) -> ChangedPlaces {
         self.marks.get(region as usize).copied().unwrap_or_default()
     }
 
-    /// The scenarios that change the duration of a state with this cause. See [`Stamp::work`].
+    /// The scenarios that change the duration of a state with this cause. See [`PredictedTimes::work`].
     fn changed(&self, cause: Cause, place: u32, around: Option<(u32, u32)>) -> u16 {
         let here = self.of(place).place;
         let wider = match around {
@@ -190,7 +190,7 @@ const NEVER: Ns = Ns::MIN / 2;
 
 /// The recorded time of a chain end, and its predicted time in each scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stamp<const S: usize> {
+pub(crate) struct PredictedTimes<const S: usize> {
     /// The recorded time.
     recorded: Ns,
     /// The predicted time in a scenario is the sum of `base` and the scenario's deviation.
@@ -199,14 +199,14 @@ pub(crate) struct Stamp<const S: usize> {
     deviations: [Ns; S],
 }
 
-impl<const S: usize> Stamp<S> {
+impl<const S: usize> PredictedTimes<S> {
     pub(crate) fn new(time: Ns) -> Self {
-        Stamp { recorded: time, base: time, deviations: [0; S] }
+        PredictedTimes { recorded: time, base: time, deviations: [0; S] }
     }
 
     /// A stamp in the distant past: it delays nobody.
     pub(crate) fn never() -> Self {
-        Stamp::new(NEVER)
+        PredictedTimes::new(NEVER)
     }
 
     /// The predicted time in a scenario.
@@ -278,7 +278,13 @@ impl<const S: usize> Stamp<S> {
 
     /// The thread continues at `time`, after waiting for `other`. In `costless` scenarios, the meeting takes no time.
     /// Returns its cost in the other scenarios. Adds the waiting times to `waited`.
-    pub(crate) fn meet(&mut self, time: Ns, other: &Stamp<S>, costless: u16, waited: &mut [Ns; S]) -> Ns {
+    pub(crate) fn meet(
+        &mut self,
+        time: Ns,
+        other: &PredictedTimes<S>,
+        costless: u16,
+        waited: &mut [Ns; S],
+    ) -> Ns {
         let later = other.base.wrapping_sub(self.base);
         for ((own, waited), other) in self.each_with(waited).zip(&other.deviations) {
             let wait = above_zero(other.wrapping_add(later).wrapping_sub(*own));
@@ -295,21 +301,21 @@ impl<const S: usize> Stamp<S> {
         self.deviations.iter_mut().zip(waited)
     }
 
-    /// Like [`Stamp::meet`], for a mutex: even evenly spread work must wait for `other`.
-    pub(crate) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16) {
+    /// Like [`PredictedTimes::meet`], for a mutex: even evenly spread work must wait for `other`.
+    pub(crate) fn acquire(&mut self, time: Ns, other: &PredictedTimes<S>, costless: u16) {
         self.raise_times(other);
         self.take(time, other, costless);
     }
 
     /// Restores the times `before` in these scenarios.
-    pub(crate) fn keep(&mut self, before: &Stamp<S>, scenarios: u16) {
+    pub(crate) fn keep(&mut self, before: &PredictedTimes<S>, scenarios: u16) {
         for scenario in each(scenarios) {
             self.deviations[scenario] = before.time(scenario).wrapping_sub(self.base);
         }
     }
 
     /// Adds the cost of a meeting with `other`: the time left until `time`.
-    fn take(&mut self, time: Ns, other: &Stamp<S>, costless: u16) -> Ns {
+    fn take(&mut self, time: Ns, other: &PredictedTimes<S>, costless: u16) -> Ns {
         let cost = (time - self.recorded.max(other.recorded)).max(0);
         self.base = self.base.wrapping_add(cost);
         for scenario in each(costless) {
@@ -324,7 +330,7 @@ impl<const S: usize> Stamp<S> {
     pub(crate) fn leave_barrier(
         &mut self,
         time: Ns,
-        all: &Stamp<S>,
+        all: &PredictedTimes<S>,
         costless: u16,
         (balanced, spread): (u16, impl Fn(usize) -> Ns),
         waited: &mut [Ns; S],
@@ -341,20 +347,20 @@ impl<const S: usize> Stamp<S> {
     }
 
     /// Waits for both: takes the later time in each scenario.
-    pub(crate) fn raise(&mut self, other: &Stamp<S>) {
+    pub(crate) fn raise(&mut self, other: &PredictedTimes<S>) {
         self.recorded = self.recorded.max(other.recorded);
         self.raise_times(other);
     }
 
     /// In these scenarios, takes the earlier of both times.
-    pub(super) fn lower(&mut self, other: &Stamp<S>, scenarios: u16) {
+    pub(super) fn lower(&mut self, other: &PredictedTimes<S>, scenarios: u16) {
         for scenario in each(scenarios) {
             let earlier = above_zero(self.time(scenario).wrapping_sub(other.time(scenario)));
             self.deviations[scenario] = self.deviations[scenario].wrapping_sub(earlier);
         }
     }
 
-    fn raise_times(&mut self, other: &Stamp<S>) {
+    fn raise_times(&mut self, other: &PredictedTimes<S>) {
         let later = other.base.wrapping_sub(self.base);
         for (own, other) in self.deviations.iter_mut().zip(&other.deviations) {
             let wait = above_zero(other.wrapping_add(later).wrapping_sub(*own));
@@ -378,7 +384,7 @@ impl<const S: usize> Unwaited<S> {
     /// A member has reached `now`, after it has `waited`. `added`: its previous contribution, which is replaced.
     pub(crate) fn add(
         &mut self,
-        now: &Stamp<S>,
+        now: &PredictedTimes<S>,
         waited: &[Ns; S],
         added: &mut [Ns; S],
         scenarios: &Scenarios<S>,

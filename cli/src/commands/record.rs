@@ -35,15 +35,15 @@ use crate::record::launched_rank::LaunchedRank;
 use crate::record::libgomp::{self, Decision};
 use crate::record::libgomp_replacement;
 use crate::record::mpi::{self, WhenMpi};
-use crate::record::observed_process::Seen;
+use crate::record::observed_process::ObservedProcess;
 use crate::record::permissions;
 use crate::record::preload::{self, Preload};
 use crate::record::record_summary::{self, RunEnd};
 use crate::record::recorded_traces::{Notes, Registry, Session};
 use crate::record::separate_namespaces;
 use crate::record::tunables;
-use crate::record::unregistered_traces::{self, Unnoted};
-use crate::seal::sealing::{self, Done, Job};
+use crate::record::unregistered_traces::{self, UnregisteredTraces};
+use crate::seal::sealing::{self, Job, SealedTrace};
 use crate::seal::summaries::{self, Added, SummaryOptions};
 use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
@@ -316,7 +316,7 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Option<Ad
 }
 
 /// Words about a trace that has another name than requested, because that file exists; traces are never overwritten.
-fn renamed(output: &Path, done: &[Done]) -> Option<String> {
+fn renamed(output: &Path, done: &[SealedTrace]) -> Option<String> {
     let traces = summaries::completed(done);
     let name = output.file_name()?.to_str().filter(|name| !name.contains('%'))?;
     let [trace] = &traces[..] else { return None };
@@ -325,14 +325,14 @@ fn renamed(output: &Path, done: &[Done]) -> Option<String> {
 }
 
 /// The clock and what an event costs, in words: those of the first trace, for all are of this machine.
-fn clock_of(done: &[Done]) -> Option<String> {
+fn clock_of(done: &[SealedTrace]) -> Option<String> {
     let traces = summaries::completed(done);
     let clock = RecordingClock::of(Reader::open(traces.first()?).ok()?.metadata())?;
     Some(clock.line())
 }
 
 /// Words about calls of MPI that another file hides, of the first trace that knows it.
-fn mpi_hidden(done: &[Done]) -> Option<String> {
+fn mpi_hidden(done: &[SealedTrace]) -> Option<String> {
     summaries::completed(done).iter().take(4).find_map(|trace| {
         let reader = Reader::open(trace).ok()?;
         reader.metadata().mpi.as_ref()?.hidden_by.as_deref().map(calls_hidden_by)
@@ -340,7 +340,7 @@ fn mpi_hidden(done: &[Done]) -> Option<String> {
 }
 
 /// Words about modules of which the answers have no source lines, as they were compiled without `-g`.
-fn without_lines(done: &[Done]) -> Option<String> {
+fn without_lines(done: &[SealedTrace]) -> Option<String> {
     let modules: BTreeSet<&String> = done.iter().flat_map(|done| &done.missing.without_lines).collect();
     let name = Path::new(modules.first()?).file_name()?.display();
     let more = match modules.len() - 1 {
@@ -356,7 +356,7 @@ fn report_end(
     arguments: &Record,
     output: &OsStr,
     ran: &Ran,
-    done: &[Done],
+    done: &[SealedTrace],
     added: Option<Added>,
     decision: &Decision,
 ) {
@@ -405,7 +405,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 }
 
 /// Reports traces that left no note.
-fn report_unnoted(unnoted: &Unnoted) {
+fn report_unnoted(unnoted: &UnregisteredTraces) {
     for session in &unnoted.sessions {
         message::note(&format!(
             "{} belongs to this run, although there is no note about it (its process ran as another user or in another container, or removed the note)",
@@ -588,7 +588,7 @@ fn jobs(
         .into_iter()
         .map(|session| {
             let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
-            let seen = saw_the_end.then(|| Seen::of(&session.trace, ran, energy));
+            let seen = saw_the_end.then(|| ObservedProcess::of(&session.trace, ran, energy));
             Job {
                 additions: additions(arguments, seen, decision),
                 symbols: (arguments.symbols == Symbols::Embed).then(|| symbols.clone()),
@@ -599,7 +599,7 @@ fn jobs(
         .collect()
 }
 
-fn additions(arguments: &Record, seen: Option<Seen>, decision: &Decision) -> Value {
+fn additions(arguments: &Record, seen: Option<ObservedProcess>, decision: &Decision) -> Value {
     let mut record = metadata::Record {
         command_line: arguments.program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         ..metadata::Record::default()

@@ -119,7 +119,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// # Errors
 /// An input cannot be read, no port be had, or nobody fetches the trace.
 pub(crate) fn run(arguments: &View) -> Result<Outcome> {
-    let Shown { trace, name, start } = trace(arguments)?;
+    let OpenedTimeline { trace, name, start } = trace(arguments)?;
     let server = listen(arguments, trace, &name, &start)?;
     let address = server.address();
     if arguments.no_browser || !open_browser(&address) {
@@ -137,21 +137,21 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
 }
 
 /// What is handed over.
-struct Shown {
+struct OpenedTimeline {
     trace: File,
     name: String,
     start: Start,
 }
 
 /// The file to hand over, converted where it is ours.
-fn trace(arguments: &View) -> Result<Shown> {
+fn trace(arguments: &View) -> Result<OpenedTimeline> {
     if let [input] = &arguments.inputs[..]
         && input.is_file()
         && !has_events(input)
     {
         let file = File::open(input)
             .map_err(|error| Failure::because(format!("cannot read {}", input.display()), &error))?;
-        return Ok(Shown { trace: file, name: file_name(input), start: Start::default() });
+        return Ok(OpenedTimeline { trace: file, name: file_name(input), start: Start::default() });
     }
     let readers = match arguments.outliers {
         true => inputs::open_all(&unlike(&arguments.inputs)?)?,
@@ -193,7 +193,11 @@ fn trace(arguments: &View) -> Result<Shown> {
     if let Some(place) = place {
         message::note(&format!("opens at {place}"));
     }
-    Ok(Shown { trace: file, name: file_name(&arguments.inputs[0].with_extension(format.extension)), start })
+    Ok(OpenedTimeline {
+        trace: file,
+        name: file_name(&arguments.inputs[0].with_extension(format.extension)),
+        start,
+    })
 }
 
 /// Says which part of the traces is shown, and how to see others.

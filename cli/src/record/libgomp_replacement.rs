@@ -9,7 +9,7 @@ use omptrace_trace_format::metadata::Processors;
 
 use crate::output::message;
 use crate::record::libgomp::StandIn;
-use crate::seal::sealing::Done;
+use crate::seal::sealing::SealedTrace;
 use crate::system::executable::Program;
 use crate::system::library_search::Loader;
 use crate::system::symbol_versions;
@@ -18,7 +18,7 @@ use crate::system::symbol_versions;
 const SETS_THREADS: &[&str] = &["omp_set_num_threads", "omp_set_num_threads_", "omp_set_num_threads_8_"];
 
 /// Reports the differences.
-pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
+pub(crate) fn report(done: &[SealedTrace], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
     let mut differences = BTreeSet::new();
     let mut libraries = BTreeSet::new();
     for done in done.iter().filter(|done| done.result.is_ok()) {

@@ -13,7 +13,7 @@ use crate::record::child_process::{End, Ran};
 
 /// The observations about the process of a trace.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedProcess {
     /// How the process ended.
     pub(crate) end: End,
     /// Its start and end; `None` if they cannot be converted to the trace's clock.
@@ -30,9 +30,9 @@ struct Begin {
     started_raw_ns: Option<i64>,
 }
 
-impl Seen {
+impl ObservedProcess {
     /// The observations for this trace, whose process is the one that ran.
-    pub(crate) fn of(trace: &Path, ran: Ran, energy: &[Energy]) -> Seen {
+    pub(crate) fn of(trace: &Path, ran: Ran, energy: &[Energy]) -> ObservedProcess {
         let begin = Reader::open(trace).ok().map(|reader| Begin {
             raw_ns: reader.clock().start_raw_ns(),
             realtime_ns: reader.clock().start_realtime_ns(),
@@ -46,7 +46,7 @@ impl Seen {
                 readings.map(|(raw_ns, uj)| Some((moved(raw_ns)?, uj))).collect::<Option<_>>()?;
             Some(energy)
         };
-        Seen {
+        ObservedProcess {
             end: ran.end,
             life: moved(ran.started.raw_ns).zip(moved(ran.ended.raw_ns)),
             energy: energy.iter().cloned().filter_map(move_readings).collect(),

@@ -33,7 +33,7 @@ use crate::output::quoted_path;
 use crate::record::child_process::{End, Ran, signal_name};
 use crate::record::job_traces;
 use crate::record::launched_rank::LaunchedRank;
-use crate::seal::sealing::{self, Done};
+use crate::seal::sealing::{self, SealedTrace};
 use crate::seal::summaries::{self, Added, Part};
 
 /// Maximum time to wait for the numbers of several traces.
@@ -51,7 +51,7 @@ pub(crate) struct RunEnd<'a> {
     /// How the program ran.
     pub(crate) ran: Ran,
     /// Its traces, completed.
-    pub(crate) done: &'a [Done],
+    pub(crate) done: &'a [SealedTrace],
     /// Sentences about the trace: what it lacks because of the runtime, and its clock.
     pub(crate) notes: Vec<String>,
     /// The program's rank, if each rank is recorded by itself.

@@ -40,7 +40,7 @@ pub(crate) struct Notes {
     pub(crate) failures: Vec<String>,
     /// Libraries that preloaded libraries do not reach: the targets of links named `PID.deepbind.N` and
     /// `PID.dlmopen.N`.
-    pub(crate) apart: BTreeSet<Apart>,
+    pub(crate) apart: BTreeSet<SeparateNamespace>,
     /// The program has removed the directory.
     pub(crate) is_gone: bool,
     /// Why existing notes may be missing here.
@@ -49,7 +49,7 @@ pub(crate) struct Notes {
 
 /// A library that a process loaded in such a way that it does not see preloaded libraries.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Apart {
+pub(crate) struct SeparateNamespace {
     /// Its path, or its name if the program passed no directory.
     pub(crate) library: PathBuf,
     /// How it was loaded.
@@ -119,7 +119,7 @@ impl Registry {
                 (Ok::<u32, _>(_), Err(_)) => {
                     let mut ways = APART.iter();
                     let way = ways.find(|(name, _)| number.starts_with(name));
-                    notes.apart.extend(way.map(|(_, how)| Apart { library: target, how }));
+                    notes.apart.extend(way.map(|(_, how)| SeparateNamespace { library: target, how }));
                 }
                 _ => {}
             }

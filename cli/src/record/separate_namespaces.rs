@@ -6,21 +6,21 @@ use std::collections::BTreeSet;
 use crate::options::shared::Libgomp;
 use crate::output::message;
 use crate::record::libgomp::Decision;
-use crate::record::recorded_traces::{Apart, DEEPBIND};
+use crate::record::recorded_traces::{DEEPBIND, SeparateNamespace};
 use crate::system::executable::Program;
 use crate::system::library_search::Loader;
 use crate::system::symbol_versions;
 
 /// Reports the libraries among these that run on libgomp; returns whether there are any.
 pub(crate) fn report(
-    apart: &BTreeSet<Apart>,
+    apart: &BTreeSet<SeparateNamespace>,
     decision: &Decision,
     options: &Libgomp,
     programs: &[Program],
     loader: &Loader,
 ) -> bool {
     let is_audited = matches!(decision, Decision::ObserveBy(_)) && options.audit;
-    let missed = |apart: &&Apart| !(is_audited && apart.how == DEEPBIND);
+    let missed = |apart: &&SeparateNamespace| !(is_audited && apart.how == DEEPBIND);
     let on_libgomp = apart.iter().filter(missed).filter_map(|apart| {
         let mut callers = programs.iter();
         let library = callers.find_map(|caller| loader.library(&apart.library, &caller.path))?;

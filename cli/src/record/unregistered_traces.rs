@@ -18,7 +18,7 @@ use crate::record::recorded_traces::Session;
 
 /// The matching files in the directory of the output.
 #[derive(Debug, Default)]
-pub(crate) struct Unnoted {
+pub(crate) struct UnregisteredTraces {
     /// The traces of the run.
     pub(crate) sessions: Vec<Session>,
     /// New files of another user that may be traces of the run.
@@ -35,7 +35,12 @@ const MAX_SKEW: Duration = Duration::from_secs(60);
 const MAX_FILES: usize = 10_000;
 
 /// Finds traces of the run with this registry, which started at `since`, where the output's `pattern` places them.
-pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: SystemTime) -> Unnoted {
+pub(crate) fn find(
+    pattern: &OsStr,
+    registry: &Path,
+    noted: &[Session],
+    since: SystemTime,
+) -> UnregisteredTraces {
     let pattern = Path::new(pattern);
     let noted_paths: BTreeSet<PathBuf> =
         noted.iter().filter_map(|session| fs::canonicalize(&session.trace).ok()).collect();
@@ -48,7 +53,7 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
         changed.is_some_and(|changed| oldest.is_none_or(|oldest| changed >= oldest))
     };
     let name = pattern.file_name().unwrap_or_default();
-    let mut unnoted = Unnoted::default();
+    let mut unnoted = UnregisteredTraces::default();
     let files = folders.iter().flat_map(|folder| {
         let entries = fs::read_dir(folder).map_err(|error| unnoted.miss(folder, error));
         let entries = entries.into_iter().flatten().flatten();
@@ -90,7 +95,7 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
     unnoted
 }
 
-impl Unnoted {
+impl UnregisteredTraces {
     fn miss(&mut self, path: &Path, error: io::Error) {
         // A directory that does not exist contains no traces.
         if error.kind() != io::ErrorKind::NotFound {

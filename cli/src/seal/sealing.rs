@@ -32,7 +32,7 @@ pub(crate) struct Job {
 
 /// The result of a job.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct SealedTrace {
     /// The trace.
     pub(crate) trace: PathBuf,
     /// The contents of the trace, or the reason why it is unchanged.
@@ -54,11 +54,11 @@ pub(crate) struct MissingNames {
 const DESCRIPTORS: usize = 16;
 
 /// Completes all traces; the results are in the order of the jobs.
-pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
+pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<SealedTrace> {
     let bar = progress::chunks("completing");
     let seal = |job: Job| {
         let mut missing = MissingNames::default();
-        Done { result: seal_one(&job, &mut missing, &bar), trace: job.trace, missing }
+        SealedTrace { result: seal_one(&job, &mut missing, &bar), trace: job.trace, missing }
     };
     let done = match Limit::is_enough_for(DESCRIPTORS) {
         true => in_parallel(jobs, seal),
@@ -105,7 +105,7 @@ fn seal_one(job: &Job, missing: &mut MissingNames, bar: &ProgressBar) -> Result<
 }
 
 /// Reports the contents of traces: a line per trace, and if there are several, a line for all.
-pub(crate) fn report(done: &[Done]) {
+pub(crate) fn report(done: &[SealedTrace]) {
     /// In a large job, the first ranks are representative.
     const MAX_LINES: usize = 12;
 
@@ -136,7 +136,7 @@ pub(crate) fn report(done: &[Done]) {
 }
 
 /// The combined contents of traces, such as `22 kB, 3,664 events, none lost`; and whether nothing is missing.
-pub(crate) fn held(done: &[Done]) -> (String, bool) {
+pub(crate) fn held(done: &[SealedTrace]) -> (String, bool) {
     let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
     let of_all: Vec<&Sealed> = sealed().map(|(_, sealed)| sealed).collect();
     let words = format!(
@@ -150,7 +150,7 @@ pub(crate) fn held(done: &[Done]) -> (String, bool) {
 }
 
 /// Reports problems of traces, and traces that could not be completed.
-pub(crate) fn report_problems(done: &[Done]) {
+pub(crate) fn report_problems(done: &[SealedTrace]) {
     let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
     for (trace, sealed) in sealed() {
         report_diagnostics(trace, sealed);
@@ -170,7 +170,7 @@ pub(crate) fn report_problems(done: &[Done]) {
 }
 
 /// Whether a trace comes from GCC's runtime.
-pub(crate) fn is_of_libgomp(done: &Done) -> bool {
+pub(crate) fn is_of_libgomp(done: &SealedTrace) -> bool {
     let reader = done.result.as_ref().ok().and_then(|_| Reader::open(&done.trace).ok());
     let runtime = reader.and_then(|reader| reader.metadata().runtime.clone());
     runtime.is_some_and(|runtime| runtime.version.contains("libgomp"))
@@ -182,7 +182,7 @@ fn bytes_of(trace: &Path, sealed: &Sealed) -> u64 {
 }
 
 /// Reports modules whose functions have no names, each once for all traces.
-pub(crate) fn report_nameless(done: &[Done]) {
+pub(crate) fn report_nameless(done: &[SealedTrace]) {
     /// If there are many, the first ones are representative.
     const MAX_LINES: usize = 5;
 
@@ -196,7 +196,7 @@ pub(crate) fn report_nameless(done: &[Done]) {
 
 /// Reports callbacks that the tracer withheld to protect a program, and selections with only one end of a pair, each
 /// once for all traces.
-pub(crate) fn report_withheld(done: &[Done]) {
+pub(crate) fn report_withheld(done: &[SealedTrace]) {
     /// In a large job, the first ranks are representative.
     const MAX_TRACES: usize = 12;
 

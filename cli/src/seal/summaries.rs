@@ -15,7 +15,7 @@ use omptrace_trace_format::Reader;
 
 use crate::output::quoted_path::typed;
 use crate::output::{message, progress, signals};
-use crate::seal::sealing::Done;
+use crate::seal::sealing::SealedTrace;
 
 /// Whether traces get summaries.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ pub(crate) fn patience(ran: Duration) -> Duration {
 }
 
 /// The traces that were completed.
-pub(crate) fn completed(done: &[Done]) -> Vec<PathBuf> {
+pub(crate) fn completed(done: &[SealedTrace]) -> Vec<PathBuf> {
     let sealed = done.iter().filter(|done| done.result.is_ok());
     sealed.map(|done| done.trace.clone()).collect()
 }

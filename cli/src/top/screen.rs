@@ -182,7 +182,7 @@ fn draw_threads(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     if view.sorts_threads {
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.accounting.lost()));
     }
-    let line = |thread: &&omptrace_analysis::answers::ThreadGlance| {
+    let line = |thread: &&omptrace_analysis::answers::LiveThread| {
         let mut spans = vec![Span::raw(format!("{:<NAME$}", text::cut(&thread.thread, NAME - 1)))];
         let parts = bar(&thread.accounting, thread.rest_ns, letters);
         for ((letter, count), colour) in parts.iter().zip(COLOURS) {
@@ -252,7 +252,7 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_analysis::answers::{Blame, Efficiency, Place, ThreadGlance};
+    use omptrace_analysis::answers::{Blame, Efficiency, LiveThread, Place};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -276,10 +276,10 @@ mod tests {
             }
         };
         Look {
-            threads_by_cause: vec![ThreadGlance {
+            threads_by_cause: vec![LiveThread {
                 thread: "main".to_owned(),
                 accounting,
-                ..ThreadGlance::default()
+                ..LiveThread::default()
             }],
             regions: vec![region(1, 5, 9), region(2, 50, 1)],
             accounting,
@@ -333,9 +333,9 @@ mod tests {
             let look = Look {
                 blame: vec![blame.clone()],
                 regions: vec![RegionAnswer { place: place.clone(), ..RegionAnswer::default() }],
-                threads_by_cause: vec![ThreadGlance {
+                threads_by_cause: vec![LiveThread {
                     thread: "t\u{202e}".to_owned(),
-                    ..ThreadGlance::default()
+                    ..LiveThread::default()
                 }],
                 notes: Some(note.to_owned()).filter(|note| !note.is_empty()).into_iter().collect(),
                 headline: Some("h\u{202e}".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use omptrace_analysis::answers::{Accounting, Blame, Blocked, Cause, Efficiency, RegionAnswer, ThreadGlance};
+use omptrace_analysis::answers::{Accounting, Blame, Blocked, Cause, Efficiency, LiveThread, RegionAnswer};
 use omptrace_report::{counted, time};
 use omptrace_symbols::printable::printable;
 
@@ -117,7 +117,7 @@ pub(super) fn bar(accounting: &Accounting, rest: u64, letters: usize) -> Vec<(ch
 }
 
 /// The text after a thread's bar: the share of useful time, and the cause with the largest loss.
-pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
+pub(super) fn behind_bar(thread: &LiveThread) -> String {
     let accounting = &thread.accounting;
     let whole = accounting.total().saturating_add(thread.rest_ns).max(1);
     let percent = |ns: u64| ns as f64 * 100.0 / whole as f64;

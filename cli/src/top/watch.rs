@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use omptrace_analysis::answers::{
-    Accounting, Blame, Blocked, Efficiency, Glance, NotSeen, RegionAnswer, ThreadGlance,
+    Accounting, Blame, Blocked, Efficiency, LiveSnapshot, LiveThread, NotSeen, RegionAnswer,
 };
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::model::Ns;
@@ -80,7 +80,7 @@ pub(super) struct Look {
     pub(super) threads: u32,
     pub(super) accounting: Accounting,
     pub(super) efficiency: Efficiency,
-    pub(super) threads_by_cause: Vec<ThreadGlance>,
+    pub(super) threads_by_cause: Vec<LiveThread>,
     pub(super) regions: Vec<RegionAnswer>,
     pub(super) blame: Vec<Blame>,
     pub(super) blocked: Vec<Blocked>,
@@ -247,7 +247,7 @@ impl Watched {
         }
         let clock = excerpt.clock();
         let window = (clock.ns(window.0).max(0), clock.ns(window.1).max(0));
-        if let Some((glance, report)) = Glance::of(&excerpt, &self.names, window, choice.threads) {
+        if let Some((glance, report)) = LiveSnapshot::of(&excerpt, &self.names, window, choice.threads) {
             look.lost_events += report.processes.iter().map(|process| process.lost).sum::<u64>();
             look.take(glance, window, ns(choice.interval));
         }
@@ -290,7 +290,7 @@ impl Watched {
         } else {
             self.names = Table::of(reader, &choice.symbols);
             let window = (end - interval, end);
-            if let Some((glance, report)) = Glance::of(reader, &self.names, window, choice.threads) {
+            if let Some((glance, report)) = LiveSnapshot::of(reader, &self.names, window, choice.threads) {
                 look.lost_events = report.processes.iter().map(|process| process.lost).sum();
                 look.take(glance, window, interval);
             }
@@ -411,8 +411,8 @@ impl Look {
         }
     }
 
-    fn take(&mut self, glance: Glance, window: (Ns, Ns), interval: Ns) {
-        let Glance { answers, threads } = glance;
+    fn take(&mut self, glance: LiveSnapshot, window: (Ns, Ns), interval: Ns) {
+        let LiveSnapshot { answers, threads } = glance;
         self.window_begin_ns = Some(window.0);
         self.window_end_ns = Some(window.1);
         self.window_share = Some((window.1 - window.0) as f64 / interval.max(1) as f64);

@@ -40,7 +40,7 @@ use host::{HostOperation, HostOperations, Observed, Regions, TargetRegion, Unrec
 use images::Images;
 use omptrace_symbols::fast_map::FastMap;
 use queue_kind::QueueKind;
-use queues::{Label, Placed, Queue};
+use queues::{Label, Queue, TimedOperation};
 use record::{DataOp, DeviceWork, Work};
 use sum::Sum;
 
@@ -321,7 +321,7 @@ impl Devices {
     }
 
     fn place_observed(&mut self, stage: &mut Stage<'_>, operation: HostOperation, observed: Observed) {
-        let placed = Placed {
+        let placed = TimedOperation {
             begin: operation.at.time,
             end: observed.end,
             label: observed.label,
@@ -409,7 +409,7 @@ impl Devices {
             self.anonymous.push(work.work.clone());
         }
         let label = self.label(stage, &work.work, codeptr_ra);
-        let placed = Placed {
+        let placed = TimedOperation {
             begin,
             end,
             label,
@@ -424,7 +424,7 @@ impl Devices {
         if is_swapped { Err(Cause::DeviceTimesSwapped) } else { Ok(()) }
     }
 
-    fn place(&mut self, stage: &mut Stage<'_>, device_num: i32, placed: Placed) {
+    fn place(&mut self, stage: &mut Stage<'_>, device_num: i32, placed: TimedOperation) {
         let device = self.device(stage, device_num);
         if placed.host_observed {
             device.report.host_observed += 1;

@@ -24,7 +24,7 @@ const MAX_ROWS: usize = 64;
 
 /// An operation on the timeline.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct TimedOperation {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) label: Arc<Label>,
@@ -75,7 +75,7 @@ struct Row {
 #[derive(Debug)]
 struct Waiting {
     arrival: u64,
-    placed: Placed,
+    placed: TimedOperation,
 }
 
 impl Waiting {
@@ -125,7 +125,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn push(&mut self, stage: &mut Stage<'_>, placed: Placed) {
+    pub(crate) fn push(&mut self, stage: &mut Stage<'_>, placed: TimedOperation) {
         self.arrivals += 1;
         let arrival = self.arrivals;
         self.waiting.push(Reverse(Waiting { arrival, placed }));
@@ -177,7 +177,7 @@ impl Queue {
         true
     }
 
-    fn work<'p>(&self, placed: &'p Placed) -> DeviceWork<&'p Source> {
+    fn work<'p>(&self, placed: &'p TimedOperation) -> DeviceWork<&'p Source> {
         match (&placed.work, self.kind) {
             (Work::Kernel { .. }, _) => DeviceWork::Kernel(&placed.label.source),
             (Work::DataOp(DataOp { bytes, .. }), QueueKind::ToDevice) => {
@@ -216,7 +216,7 @@ impl Queue {
     }
 }
 
-fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
+fn arguments(placed: &TimedOperation) -> Vec<Argument<'_>> {
     let mut arguments = Vec::new();
     match &placed.work {
         Work::Kernel { requested_num_teams, granted_num_teams, .. } => {

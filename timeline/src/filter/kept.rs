@@ -4,7 +4,7 @@ use crate::model::{Argument, Value};
 
 /// A copied value. A text is either copied, too, or `T` refers to its copy.
 #[derive(Clone, Debug)]
-pub enum KeptValue<T> {
+pub enum OwnedValue<T> {
     /// Like [`Value::Uint`].
     Uint(u64),
     /// Like [`Value::Int`].
@@ -15,15 +15,15 @@ pub enum KeptValue<T> {
     Text(T),
 }
 
-impl<T> KeptValue<T> {
+impl<T> OwnedValue<T> {
     /// Copies `value`; `keep` copies a text.
     #[inline]
-    pub fn new(value: Value<'_>, keep: impl FnOnce(&str) -> T) -> KeptValue<T> {
+    pub fn new(value: Value<'_>, keep: impl FnOnce(&str) -> T) -> OwnedValue<T> {
         match value {
-            Value::Uint(number) => KeptValue::Uint(number),
-            Value::Int(number) => KeptValue::Int(number),
-            Value::Hex(number) => KeptValue::Hex(number),
-            Value::Text(text) => KeptValue::Text(keep(text)),
+            Value::Uint(number) => OwnedValue::Uint(number),
+            Value::Int(number) => OwnedValue::Int(number),
+            Value::Hex(number) => OwnedValue::Hex(number),
+            Value::Text(text) => OwnedValue::Text(keep(text)),
         }
     }
 
@@ -31,23 +31,23 @@ impl<T> KeptValue<T> {
     #[inline]
     pub fn value<'a>(&'a self, text: impl FnOnce(&'a T) -> &'a str) -> Value<'a> {
         match self {
-            KeptValue::Uint(number) => Value::Uint(*number),
-            KeptValue::Int(number) => Value::Int(*number),
-            KeptValue::Hex(number) => Value::Hex(*number),
-            KeptValue::Text(kept) => Value::Text(text(kept)),
+            OwnedValue::Uint(number) => Value::Uint(*number),
+            OwnedValue::Int(number) => Value::Int(*number),
+            OwnedValue::Hex(number) => Value::Hex(*number),
+            OwnedValue::Text(kept) => Value::Text(text(kept)),
         }
     }
 }
 
 /// Copied arguments, including their texts.
 #[derive(Clone, Debug)]
-pub struct KeptArguments(Vec<(&'static str, KeptValue<Box<str>>)>);
+pub struct KeptArguments(Vec<(&'static str, OwnedValue<Box<str>>)>);
 
 impl KeptArguments {
     /// Copies arguments and their texts.
     pub fn new(arguments: &[Argument<'_>]) -> KeptArguments {
         let keep = |argument: &Argument<'_>| {
-            let value = KeptValue::new(argument.value, |text| text.into());
+            let value = OwnedValue::new(argument.value, |text| text.into());
             (argument.name, value)
         };
         KeptArguments(arguments.iter().map(keep).collect())

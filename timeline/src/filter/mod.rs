@@ -18,7 +18,7 @@ mod window;
 
 pub use arguments::ArgumentChoice;
 pub use filtered::{Filter, Filtered};
-pub use kept::{KeptArguments, KeptValue};
+pub use kept::{KeptArguments, OwnedValue};
 pub use threads::{ThreadName, threads};
 pub use tracks::{ExtraInterval, ExtraTrack};
 pub use window::Window;

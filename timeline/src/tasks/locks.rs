@@ -52,7 +52,7 @@ struct Hold {
 
 /// A mutex that is held.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldLock {
     pub(crate) wait_id: u64,
     /// The index of the holder's thread.
     pub(crate) holder: usize,
@@ -111,10 +111,10 @@ impl Locks {
     }
 
     /// The held mutexes, sorted by `wait_id`.
-    pub(crate) fn held(&self) -> Vec<Held> {
+    pub(crate) fn held(&self) -> Vec<HeldLock> {
         let held = self.locks.iter().filter_map(|lock| {
             let hold = lock.hold?;
-            Some(Held {
+            Some(HeldLock {
                 wait_id: lock.wait_id,
                 holder: hold.holder,
                 since: hold.since.time,
@@ -123,7 +123,7 @@ impl Locks {
                 event: hold.event,
             })
         });
-        let mut held: Vec<Held> = held.collect();
+        let mut held: Vec<HeldLock> = held.collect();
         held.sort_unstable_by_key(|held| held.wait_id);
         held
     }

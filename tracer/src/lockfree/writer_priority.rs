@@ -4,14 +4,14 @@ use crate::sync::{AtomicI32, AtomicUsize, Ordering, fence};
 
 /// The writer runs only in idle time unless threads wait for it. All zeros is the state before the writer starts.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct WriterPriority {
     /// The writer's thread id; 0 before it starts.
     pub(crate) thread: AtomicI32,
     /// Number of threads that wait for the writer.
     pub(crate) waiting: AtomicUsize,
 }
 
-impl Pace {
+impl WriterPriority {
     /// Writer: starts with the calling thread's id, `thread`. `set` makes a thread an ordinary one (true), or one that
     /// runs only in idle time. It is a system call; the kernel orders all such calls for a thread.
     pub(crate) fn begin(&self, thread: i32, set: impl Fn(i32, bool)) {
@@ -20,14 +20,14 @@ impl Pace {
         self.settle(set);
     }
 
-    /// A thread starts to wait. `set` is as in [`Pace::begin`].
+    /// A thread starts to wait. `set` is as in [`WriterPriority::begin`].
     pub(crate) fn hurry(&self, set: impl Fn(i32, bool)) {
         // Relaxed: the fence in `settle` orders it.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.settle(set);
     }
 
-    /// A thread stops waiting. `set` is as in [`Pace::begin`].
+    /// A thread stops waiting. `set` is as in [`WriterPriority::begin`].
     pub(crate) fn relax(&self, set: impl Fn(i32, bool)) {
         // Relaxed: as above.
         self.waiting.fetch_sub(1, Ordering::Relaxed);

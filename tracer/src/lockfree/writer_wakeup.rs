@@ -4,12 +4,12 @@ use crate::sync::{AtomicBool, Ordering, fence};
 
 /// The writer's wake-up state. All zeros means that the writer is awake.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct WriterWakeup {
     pub(crate) sleeping: AtomicBool,
     pub(crate) stop: AtomicBool,
 }
 
-impl Bell {
+impl WriterWakeup {
     /// Announces work that the writer can already find. Returns true if the writer sleeps and this caller, one of
     /// possibly several, must wake it.
     pub(crate) fn ring(&self) -> bool {

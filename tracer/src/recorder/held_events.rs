@@ -13,15 +13,15 @@ static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Events held back on a thread of a forked child, and the clock pair before the first. All zeros means no events.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldEvents {
     events: Cell<*mut Vec<(u64, Event<'static>)>>,
     clock: Cell<ClockPair>,
 }
 
-impl Held {
-    pub(crate) const fn new() -> Held {
+impl HeldEvents {
+    pub(crate) const fn new() -> HeldEvents {
         let clock = ClockPair { ticks: 0, monotonic_raw_ns: 0, realtime_ns: 0 };
-        Held { events: Cell::new(std::ptr::null_mut()), clock: Cell::new(clock) }
+        HeldEvents { events: Cell::new(std::ptr::null_mut()), clock: Cell::new(clock) }
     }
 
     pub(crate) fn push(&self, event: Event<'static>) {

@@ -9,11 +9,11 @@ use crate::lockfree::chunk_header::Header;
 use crate::lockfree::gate::Busy;
 use crate::recorder::dependence_collection::Collecting;
 use crate::recorder::hardware_counters::Registers;
-use crate::recorder::held_events::Held;
+use crate::recorder::held_events::HeldEvents;
 use crate::recorder::initial_task::InitialTask;
 use crate::recorder::kept_chunks::KeptChunks;
 use crate::recorder::known_modules::KnownModules;
-use crate::recorder::waiting_task::Joining;
+use crate::recorder::waiting_task::WaitingTask;
 use crate::storage::spool::{Chunk, Spool};
 
 /// The content of a stream. All zeros means a thread's events.
@@ -56,7 +56,7 @@ pub(crate) struct Stream {
     /// Number of words for events in the chunk.
     pub(crate) chunk_words: Cell<usize>,
     /// The implicit task that waits at the end of its parallel region.
-    pub(crate) joining: Joining,
+    pub(crate) joining: WaitingTask,
     /// The thread's initial task.
     pub(crate) initial: InitialTask,
     /// The thread's initial task with the runtime's pointers, if there is a second tool.
@@ -99,7 +99,7 @@ pub(crate) struct Stream {
     /// Modules that this thread has looked up.
     pub(crate) modules: KnownModules,
     /// Events of a forked child that has not used OpenMP yet.
-    pub(crate) held: Held,
+    pub(crate) held: HeldEvents,
 }
 
 /// Number of bits of an id below the stream's number.
@@ -114,7 +114,7 @@ impl Stream {
             sequence: Cell::new(0),
             chunk: Cell::new(0),
             chunk_words: Cell::new(0),
-            joining: Joining::new(),
+            joining: WaitingTask::new(),
             initial: InitialTask::new(),
             initial_of_both: InitialTask::new(),
             collecting: Collecting::new(),
@@ -135,7 +135,7 @@ impl Stream {
             newest_target: Cell::new(0),
             kept: KeptChunks::new(),
             modules: KnownModules::new(),
-            held: Held::new(),
+            held: HeldEvents::new(),
         }
     }
 

@@ -9,15 +9,15 @@ use ompt_sys::ompt_data_t;
 /// The thread's implicit task, from the start of the barrier at the end of its region to the task's end. All zeros
 /// means none.
 #[derive(Debug)]
-pub(crate) struct Joining {
+pub(crate) struct WaitingTask {
     pub(crate) id: Cell<u64>,
     /// The runtime's storage for the tool's data of the task, not a copy of it.
     pub(crate) task: Cell<*mut ompt_data_t>,
 }
 
-impl Joining {
-    pub(crate) const fn new() -> Joining {
-        Joining { id: Cell::new(0), task: Cell::new(null_mut()) }
+impl WaitingTask {
+    pub(crate) const fn new() -> WaitingTask {
+        WaitingTask { id: Cell::new(0), task: Cell::new(null_mut()) }
     }
 
     /// Removes the id from the task's data. Does nothing for a task executed within the barrier that reaches another

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8};
 
 use omptrace_trace_format::codec::Packer;
 
-use crate::lockfree::writer_priority::Pace;
-use crate::lockfree::writer_wakeup::Bell;
+use crate::lockfree::writer_priority::WriterPriority;
+use crate::lockfree::writer_wakeup::WriterWakeup;
 use crate::os::threads::helper_thread::HelperThread;
 
 /// The session's writer.
@@ -16,8 +16,8 @@ pub(crate) struct Writer {
     pub(super) state: AtomicU8,
     /// Its result is the packer.
     pub(super) thread: HelperThread<Packer>,
-    pub(super) pace: Pace,
-    pub(super) bell: Bell,
+    pub(super) pace: WriterPriority,
+    pub(super) bell: WriterWakeup,
 }
 
 /// The helper thread that waits for the signal.

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use omptrace_trace_format::codec::Packer;
 
-use crate::lockfree::writer_priority::Pace;
-use crate::lockfree::writer_wakeup::Bell;
+use crate::lockfree::writer_priority::WriterPriority;
+use crate::lockfree::writer_wakeup::WriterWakeup;
 use crate::os::log::warning;
 use crate::os::system;
 use crate::os::threads::helper_thread::HelperThread;
@@ -41,8 +41,8 @@ impl Writer {
             level,
             state: AtomicU8::new(NOT_STARTED),
             thread: HelperThread::new(),
-            pace: Pace { thread: AtomicI32::new(0), waiting: AtomicUsize::new(0) },
-            bell: Bell { sleeping: AtomicBool::new(false), stop: AtomicBool::new(false) },
+            pace: WriterPriority { thread: AtomicI32::new(0), waiting: AtomicUsize::new(0) },
+            bell: WriterWakeup { sleeping: AtomicBool::new(false), stop: AtomicBool::new(false) },
         }
     }
 

@@ -12,8 +12,8 @@ use crate::lockfree::gate::{Busy, Limit, ModeCell};
 use crate::lockfree::list::{Link, Linked, List};
 use crate::lockfree::queues::Queues;
 use crate::lockfree::ring::Ring;
-use crate::lockfree::writer_priority::Pace;
-use crate::lockfree::writer_wakeup::Bell;
+use crate::lockfree::writer_priority::WriterPriority;
+use crate::lockfree::writer_wakeup::WriterWakeup;
 use crate::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue};
 
 /// All models, with what each shows.
@@ -322,14 +322,14 @@ fn keeping() {
 
 /// The writer's wake-up state, and its work.
 struct Work {
-    bell: Bell,
+    bell: WriterWakeup,
     queue: Queue<u32>,
 }
 
 impl Work {
     fn new() -> Arc<Work> {
         Arc::new(Work {
-            bell: Bell { sleeping: AtomicBool::new(false), stop: AtomicBool::new(false) },
+            bell: WriterWakeup { sleeping: AtomicBool::new(false), stop: AtomicBool::new(false) },
             queue: Queue::new(2),
         })
     }
@@ -382,14 +382,14 @@ fn stop() {
 
 /// The writer's pace, and what the kernel was told last; calls for a thread are serialized.
 struct Paced {
-    pace: Pace,
+    pace: WriterPriority,
     ordinary: Mutex<bool>,
 }
 
 impl Paced {
     fn new() -> Arc<Paced> {
         Arc::new(Paced {
-            pace: Pace { thread: AtomicI32::new(0), waiting: AtomicUsize::new(0) },
+            pace: WriterPriority { thread: AtomicI32::new(0), waiting: AtomicUsize::new(0) },
             ordinary: Mutex::new(true),
         })
     }

@@ -8,7 +8,7 @@ use omptrace_timeline::model::{Counter, LocationKind, ProcessId};
 use crate::perfetto::track_event::EventTrack;
 
 /// A location's track that is described when it is first used.
-pub(super) struct LateTrack {
+pub(super) struct DeferredTrack {
     pub(super) process: ProcessId,
     pub(super) kind: LocationKind,
     pub(super) uuid: u64,

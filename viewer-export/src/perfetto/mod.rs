@@ -53,7 +53,7 @@ use omptrace_timeline::model::{
     RegionId, Sample, Sink, Source, ThreadRole, Wants, short_name,
 };
 
-use crate::perfetto::deferred_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
+use crate::perfetto::deferred_track::{CounterTrack, DeferredTrack, counter_uuid, late_uuid};
 use crate::writer::interned_text::RecentTexts;
 use crate::writer::output::Output;
 use crate::writer::protobuf as pb;
@@ -102,7 +102,7 @@ pub(crate) struct Perfetto {
     /// By location.
     tracks: Vec<EventTrack>,
     /// By location: the description of its track, to be written before its first event in a segment.
-    late: Vec<Option<LateTrack>>,
+    late: Vec<Option<DeferredTrack>>,
     counters: Vec<CounterTrack>,
     functions: Vec<Function>,
     /// By the number of a thread's location.
@@ -464,7 +464,7 @@ impl Perfetto {
                 self.plain_track(parent, &location.name)
             }
         };
-        self.late.push(is_late.then(|| LateTrack {
+        self.late.push(is_late.then(|| DeferredTrack {
             process: location.process,
             kind: location.kind,
             uuid,

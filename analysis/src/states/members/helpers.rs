@@ -12,7 +12,7 @@ pub(in crate::states) struct Helper<const S: usize> {
     depth: usize,
     runs: Option<Slice<S>>,
     /// The [`Threads::epoch`] of the previous slice, and the time when that slice ended.
-    done: Option<(u64, Stamp<S>)>,
+    done: Option<(u64, PredictedTimes<S>)>,
 }
 
 /// A slice of a task: the task from its start or resumption to its end or suspension.
@@ -66,7 +66,7 @@ impl<const S: usize> Threads<S> {
         time: Ns,
         (task, place): (Option<TaskId>, PlaceId),
         depth: usize,
-        done: Option<Stamp<S>>,
+        done: Option<PredictedTimes<S>>,
     ) -> Slice<S> {
         let known = task.and_then(|task| self.tasks.get(&task));
         let (team, mut now) = known.map_or((None, ChainEnd::never()), |task| (task.team, task.start));

@@ -73,7 +73,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The mutex that the thread waits for, and its holder.
-    pub(in crate::states) fn due(&self, thread: usize) -> Due {
+    pub(in crate::states) fn due(&self, thread: usize) -> AwaitedMutex {
         let of_thread = &self.threads[thread];
         let lock = of_thread.awaits;
         let known = lock.and_then(|lock| self.locks.get(&lock));
@@ -84,12 +84,12 @@ impl<const S: usize> Threads<S> {
             is_another.then_some((known.location, place))
         });
         let lock = lock.map(|LockId(wait_id)| wait_id);
-        Due { lock, holder }
+        AwaitedMutex { lock, holder }
     }
 
     /// Adds a thread's wait for a mutex.
     pub(in crate::states) fn block(&mut self, thread: usize, cause: Cause, place: PlaceId, ns: u64) {
-        let Due { lock, holder } = self.due(thread);
+        let AwaitedMutex { lock, holder } = self.due(thread);
         let known = lock.and_then(|lock| self.locks.get(&LockId(lock)));
         if known.is_none_or(|known| known.holder.or(known.last).is_none()) {
             self.sums.uncaused_at.at(cause, place).grow_by(ns);

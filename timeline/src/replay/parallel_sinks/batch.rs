@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::filter::KeptValue;
+use crate::filter::OwnedValue;
 use crate::model::{
     Argument, Arguments, Count, Counted, Enter, Instant, Interval, Item, KeptInterval, Leave, Link, MpiEvent,
     Point, Sample, Sink, Source, ThreadEvent, Value,
@@ -25,7 +25,7 @@ pub(crate) struct Batch {
     mpi: Vec<(Point, MpiEvent)>,
     rare: Vec<Rare>,
     /// The arguments of all items.
-    arguments: Vec<(&'static str, KeptValue<Text>)>,
+    arguments: Vec<(&'static str, OwnedValue<Text>)>,
     /// The texts of all arguments and names.
     texts: String,
 }
@@ -97,7 +97,7 @@ impl Batch {
             if wanted == KeptArguments::Counts && !matches!(argument.value, Value::Uint(_)) {
                 continue;
             }
-            let value = KeptValue::new(argument.value, |text| keep_text(&mut self.texts, text));
+            let value = OwnedValue::new(argument.value, |text| keep_text(&mut self.texts, text));
             self.arguments.push((argument.name, value));
         }
         (self.arguments.len() - before) as u32
