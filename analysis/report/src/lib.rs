@@ -17,12 +17,12 @@ pub use html::palette::{GROUPS, Group};
 pub use html::source::SourceFile;
 pub use input::Report;
 pub use markdown::MAX_MARKDOWN;
-pub use text::answers::{finding_line, headline};
 pub use text::diff::{Shown, diff_text, row_label, row_subject};
 pub use text::first_screen::{
     doubts, efficiency_bars, finding_cards, first_screen, help_command, useful_percent,
 };
 pub use text::info::{end_words, info_text};
+pub use text::overview::{finding_line, headline};
 pub use text::rank_waits::{rank_wait_lines, wait_state_words};
 pub use text::ranks::rank_lines;
 pub use text::scaling::scaling_text;

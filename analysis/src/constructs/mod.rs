@@ -13,9 +13,9 @@ pub(crate) mod ranges;
 pub(crate) mod resumed_regions;
 mod segments;
 pub(crate) mod steps;
+pub(crate) mod stored_sums;
 pub(crate) mod sums;
 pub(crate) mod thread_times;
-pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 

@@ -32,8 +32,8 @@ use crate::constructs::functions::FunctionSums;
 use crate::constructs::phases::Phases;
 use crate::constructs::ranges::RangeStats;
 use crate::constructs::steps::Steps;
+use crate::constructs::stored_sums;
 use crate::constructs::sums::Sums;
-use crate::constructs::wire;
 use crate::model::answers::{Answers, Finding, LoopAnswer, NotPredicted, OtherThreads, TaskRegion, WhatIf};
 use crate::model::stats::{PhaseStats, Stats};
 
@@ -101,7 +101,7 @@ enum End {
 /// The results of the first pass, and the results of both passes about the process alone.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Body {
-    #[serde(with = "wire")]
+    #[serde(with = "stored_sums")]
     pub(crate) sums: Sums,
     pub(crate) part: MergeableAnswers,
     pub(crate) functions: FunctionSums,

@@ -8,7 +8,7 @@ use omptrace_analysis::compare::FunctionPair;
 use omptrace_analysis::compare::{Diff, Side};
 use omptrace_analysis::compare::{Metric, RegionPair, Row};
 
-use super::answers::percents;
+use super::overview::percents;
 use super::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
 use super::useful::growth_words;
 

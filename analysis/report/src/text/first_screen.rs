@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::answers::{percents, rounded};
+use super::overview::{percents, rounded};
 use super::rank_waits::rank_wait_lines;
 use super::ranks::rank_lines;
 use super::stats::analysed_words;

@@ -5,8 +5,8 @@ use std::fmt;
 use omptrace_analysis::answers::{Cause, Place};
 use omptrace_analysis::compare::{Column, Falling, Scaling};
 
-use super::answers::percents;
 use super::diff::busy_words;
+use super::overview::percents;
 use super::table::{self, Layout, Table, time, write_wrapped};
 use super::useful::growth_words;
 

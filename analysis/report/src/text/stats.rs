@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::answers::{due_words, head, headline, write_blocked};
 use super::cells::cells;
 use super::constructs::{
     CONSTRUCT, LOCK, PHASE, RANGE, REGION, construct_row, lock_row, phase_row, range_row, region_row,
 };
 use super::devices::{DEVICE, DEVICE_USE, MEMORY, TRANSFERS, device_use_row, memory_rows, transfer_rows};
+use super::overview::{due_words, head, headline, write_blocked};
 use super::rank_waits::rank_wait_lines;
 use super::ranks::rank_lines;
 use super::table::{

@@ -9,7 +9,7 @@ const MAX_PLACES: usize = 4;
 /// The sentence that says it all, and the greatest figures.
 pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
-    let headline = text::answers::headline(answers);
+    let headline = text::overview::headline(answers);
     let headline = headline.as_deref().unwrap_or("Nothing was recorded, so there is no time to analyse.");
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
