@@ -41,7 +41,7 @@ impl Handler {
     }
 }
 
-/// Whether SIGINT came since [`note_interrupts`].
+/// Whether SIGINT came since [`survive_most`] or [`note_interrupts`].
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// SIGINT ends nothing while the value lives; [`is_interrupted`] says whether it came.
@@ -52,11 +52,10 @@ pub(crate) fn note_interrupts() -> io::Result<Handler> {
     extern "C" fn note(_: libc::c_int) {
         IS_INTERRUPTED.store(true, Ordering::Relaxed);
     }
-    IS_INTERRUPTED.store(false, Ordering::Relaxed);
     Handler::install(libc::SIGINT, note)
 }
 
-/// Whether SIGINT came since [`note_interrupts`].
+/// Whether SIGINT came since [`survive_most`] or [`note_interrupts`].
 pub(crate) fn is_interrupted() -> bool {
     // It publishes nothing else.
     IS_INTERRUPTED.load(Ordering::Relaxed)
@@ -149,6 +148,8 @@ pub(crate) fn survive_most(before: Vec<Handler>) {
 }
 
 extern "C" fn report_that_we_survive(_signal: libc::c_int) {
+    // The analysis, which comes later, need not be complete.
+    IS_INTERRUPTED.store(true, Ordering::Relaxed);
     write(
         libc::STDERR_FILENO,
         b"\nomptrace: finishing the trace; to stop, press Ctrl-\\, and finish the trace later with omptrace recover\n",

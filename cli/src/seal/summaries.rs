@@ -137,7 +137,7 @@ enum Found {
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
-/// Like [`add`], for a single trace. After `patience`, if given, or when the user presses Ctrl-C, returns the
+/// Like [`add`], for a single trace. After `patience`, if given, or if the user has pressed Ctrl-C, returns the
 /// statistics of a part of it instead. The summary is stored in the trace only if `is_kept`.
 pub(crate) fn add_in_time(
     trace: &Path,
@@ -184,7 +184,9 @@ pub(crate) fn add_in_time(
                 break;
             }
             Err(RecvTimeoutError::Timeout)
-                if until.is_none_or(|until| Instant::now() < until) && !signals::is_interrupted() =>
+                if until.is_none_or(|until| Instant::now() < until)
+                    // A first answer is there within a moment.
+                    && !(signals::is_interrupted() && (added.part.is_some() || !is_talkative)) =>
             {
                 bar.set_position(reader.event_bytes_read());
             }
