@@ -217,7 +217,7 @@ fn all_messages_of_a_job_are_matched() {
         let some = stats(&[&all[..1], &all[2..]].concat());
         assert!(seconds(&some, |cause| cause == "mpi_ns") > 0.0, "{}", some["accounting"]);
         assert!(some["accounting"]["mpi_wait_ns"].is_null(), "{}", some["accounting"]);
-        let note = "which part of MPI calls is a wait is not known: 1 of 4 ranks are missing";
+        let note = "because the traces of 1 of 4 ranks are missing";
         assert!(some["notes"].to_string().contains(note), "{}", some["notes"]);
         let check = omptrace([&[PathBuf::from("check")], &all[..]].concat());
         assert!(check.status.success(), "{check:?}");

@@ -330,8 +330,8 @@ sums! {
     /// The shares of a loop's threads.
     LoopStats of Share {
         "The number of chunks" chunks "chunks" = |share| share.chunks;
-        "The number of iterations in these chunks" iterations "iterations" = |share| share.iterations;
-        "The total time of the loops with these chunks" chunks_ns "chunks_ns" = |share| share.ns;
+        "The number of iterations in all chunks" iterations "iterations" = |share| share.iterations;
+        "The total time of the loops that have chunks" chunks_ns "chunks_ns" = |share| share.ns;
     }
     then {
         "The mean time of a chunk" chunk_mean_ns: u64 =

@@ -382,7 +382,7 @@ fn says_why_there_is_no_cupti() {
     for (cupti, behaviour, reason) in [
         (OsStr::new("off"), "", "switched off by OMPTRACE_CUPTI"),
         (OsStr::new("/nowhere/libcupti.so.12"), "", "cannot be loaded"),
-        (driver().as_os_str(), "", "has no cuptiGetVersion"),
+        (driver().as_os_str(), "", "does not define cuptiGetVersion"),
         (twelve.as_os_str(), "version=18", "interface version 18, whose record formats are unknown"),
         (thirteen.as_os_str(), "version=140000", "interface version 140000"),
         (twelve.as_os_str(), "refuse=15", "CUPTI_ERROR_NOT_INITIALIZED"),

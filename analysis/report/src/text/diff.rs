@@ -313,12 +313,12 @@ after: 5 runs on 4 threads, 2.20 s on average
 5 significant differences
 
 mean of the runs            before   after        change     95 % interval
-duration                    1.90 s  2.20 s       +15.8 %    +15.6 to +15.9
-parallel efficiency         84.2 %  72.8 %  -11.5 points    -11.5 to -11.4
-load imbalance              300 ms  600 ms      +100.0 %  +100.0 to +100.0
+duration                    1.90 s  2.20 s       +15.8 %    +15.4 to +16.1
+parallel efficiency         84.1 %  72.7 %  -11.5 points    -11.5 to -11.4
+load imbalance              302 ms  602 ms       +99.3 %   +98.4 to +100.3
 parallel @a.c:50 -> a.c:62
-  duration                  951 ms  1.25 s       +31.5 %    +31.4 to +31.7
-  load imbalance            150 ms  450 ms      +200.0 %  +200.0 to +200.0
+  duration                  952 ms  1.25 s       +31.5 %    +31.2 to +31.8
+  load imbalance            151 ms  451 ms      +198.7 %  +197.7 to +199.6
 
 failed: duration>3%: +15.8 %
 "
