@@ -168,7 +168,7 @@ fn finding_title(answers: &Answers, finding: &Finding) -> String {
 
 /// The headline, where the time went, efficiencies, critical path and findings; empty for a trace without time.
 pub(crate) fn head(answers: &Answers, layout: Layout) -> impl fmt::Display {
-    Head { answers: answers, layout }
+    Head { answers, layout }
 }
 
 fn write_tree(answers: &Answers, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {

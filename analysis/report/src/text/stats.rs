@@ -59,7 +59,7 @@ pub(crate) fn analysed_words(analysed: &Analysed) -> String {
 
 /// The statistics as tables in this layout.
 pub fn stats_tables(stats: &Stats, layout: Layout) -> impl fmt::Display {
-    Tables { stats: stats, layout }
+    Tables { stats, layout }
 }
 
 fn write_head(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
@@ -343,7 +343,7 @@ fn write_devices(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> 
 
 /// The headline, and only the table that `by` selects.
 pub fn table_by(stats: &Stats, by: By, layout: Layout) -> impl fmt::Display {
-    TableBy { stats: stats, by, layout }
+    TableBy { stats, by, layout }
 }
 
 /// The entities that are the rows of a table.
