@@ -148,7 +148,7 @@ pub(crate) fn idle_during_mpi(answers: &Answers) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "threads have nothing to do for {:.2} s while other threads are in MPI calls, mostly {}: communicate on one thread of a parallel region (in a masked region or a task), while the other threads do work that does not need the received data",
+        "threads have nothing to do for {:.2} s while other threads are in MPI calls, mostly {}: communicate on one thread of a parallel region (in a masked region or a task). The other threads can meanwhile do work that does not need the received data",
         idle_ns as f64 / 1e9,
         at(&longest.place)
     );
