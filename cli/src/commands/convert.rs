@@ -58,9 +58,10 @@ pub(crate) struct Convert {
     /// extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// Write only part I of N (parquet only). Part number I contains every N-th process, from the I-th on. If
-    /// there are fewer than N processes, large processes are divided among several parts. Parts that are already in the directory are kept. Several machines can therefore
-    /// write one data set: run the command on each machine with all inputs and a different I
+    /// Write only part I of N (parquet only). The part contains every N-th process, from number I on. If there are
+    /// fewer than N processes, large processes are divided among several parts. Parts that are already in the directory
+    /// are kept. Several machines can therefore write one data set: run the command on each machine with all inputs
+    /// and a different I
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Also export each chunk of dynamic and guided loops (one slice per chunk)
