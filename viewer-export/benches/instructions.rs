@@ -57,10 +57,10 @@ fn decoding(made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made_for)]
-#[bench::perfetto(args = ("perfetto"), config = at_most(1272))]
-#[bench::chrome(args = ("chrome"), config = at_most(1447))]
+#[bench::perfetto(args = ("perfetto"), config = at_most(1292))]
+#[bench::chrome(args = ("chrome"), config = at_most(1467))]
 #[bench::otf2(args = ("otf2"), config = at_most(1563))]
-#[bench::text(args = ("text"), config = at_most(1870))]
+#[bench::text(args = ("text"), config = at_most(1880))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
     let options = ConvertOptions { threads: NonZero::new(1), ..ConvertOptions::default() };
     let inputs = [&made.trace];
