@@ -23,6 +23,8 @@ use omptrace_timeline::model::{
     argument,
 };
 
+use crate::states::collector::{iterations, number};
+
 /// Maximum number of words, 256 MiB. A process with more events is read twice.
 const MAX_WORDS: u64 = 32 << 20;
 /// Number of words that are in memory.
@@ -120,14 +122,6 @@ impl fmt::Debug for ReplayLog {
     }
 }
 
-/// The first argument with this name; 0 if there is none.
-fn number(arguments: Arguments<'_>, name: &str) -> u64 {
-    match arguments.iter().find(|argument| argument.name == name).map(|argument| argument.value) {
-        Some(Value::Uint(number) | Value::Hex(number)) => number,
-        _ => 0,
-    }
-}
-
 impl ReplayLog {
     /// Whether the log of a trace with this many bytes of events is likely to fit.
     pub(super) fn is_enough_for(event_bytes: u64) -> bool {
@@ -206,6 +200,9 @@ impl ReplayLog {
     /// Notes an item. Returns false if it is about a chunk of a dynamic loop.
     #[inline(always)]
     fn note(&mut self, item: &Item<'_>) -> bool {
+        if self.words.len() >= BUFFER {
+            self.move_to_file();
+        }
         match item {
             Item::Enter(enter) => return self.enter(enter),
             Item::Leave(leave) => return self.leave(leave.at),
@@ -222,9 +219,6 @@ impl ReplayLog {
 
     #[inline(always)]
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) -> bool {
-        if self.words.len() >= BUFFER {
-            self.move_to_file();
-        }
         let (at, region) = (enter.at, u64::from(enter.region.0));
         let index = at.location.0 as usize;
         if index >= self.open.len() {
@@ -235,7 +229,7 @@ impl ReplayLog {
         match (self.starts[enter.region.0 as usize], enter.awaited) {
             (Start::Chunk, _) => {
                 open.chunks.push(open.depth);
-                let [start, iterations] = ["start", "iterations"].map(|name| number(enter.arguments, name));
+                let [start, iterations] = iterations(enter.arguments);
                 self.put_with(op::ENTER_CHUNK, at, region, start);
                 self.words.push(iterations);
                 return false;
@@ -273,7 +267,7 @@ impl ReplayLog {
         let region = u64::from(instant.region.0);
         match self.moments[instant.region.0 as usize] {
             Moment::Chunk => {
-                let [start, iterations] = ["start", "iterations"].map(|name| number(instant.arguments, name));
+                let [start, iterations] = iterations(instant.arguments);
                 self.put_with(op::FIRST_CHUNK, instant.at, region, start);
                 self.words.push(iterations);
             }
@@ -530,9 +524,8 @@ mod tests {
             };
             assert!(log.note(&Item::ThreadEvent(at, event)));
             expected.0.push((at, event));
-            if number % 70_001 == 70_000 {
-                log.move_to_file();
-            }
+            // Memory is bounded, whatever the items are.
+            assert!(log.words.len() <= BUFFER + 4, "{}", log.words.len());
         }
         assert!(log.is_complete() && log.words_in_file > 2 * BUFFER as u64 && !log.words.is_empty());
         let mut replayed = Kept::default();

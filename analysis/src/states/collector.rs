@@ -51,7 +51,7 @@ impl FunctionName {
 }
 
 /// The argument with this name; 0 if there is none.
-fn number(arguments: Arguments<'_>, name: &str) -> u64 {
+pub(crate) fn number(arguments: Arguments<'_>, name: &str) -> u64 {
     let mut numbers = arguments.iter().filter(|argument| argument.name == name);
     match numbers.next().map(|argument| argument.value) {
         Some(Value::Uint(number) | Value::Hex(number)) => number,
@@ -60,7 +60,7 @@ fn number(arguments: Arguments<'_>, name: &str) -> u64 {
 }
 
 /// The first iteration of a chunk, and its number of iterations.
-fn iterations(arguments: Arguments<'_>) -> [u64; 2] {
+pub(crate) fn iterations(arguments: Arguments<'_>) -> [u64; 2] {
     ["start", "iterations"].map(|name| number(arguments, name))
 }
 
