@@ -256,7 +256,7 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool while the program runs, for example /dev/shm. The default is the directory of the trace.",
+        meaning: "Directory of the spool while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, $TMPDIR (/tmp).",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
