@@ -240,22 +240,16 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     if let Some(preload) = preload {
         preload.end();
     }
-    if let End::Signal(signal) = ran.end {
-        message::note(&format!(
-            "{} was killed by {}",
-            arguments.program[0].display(),
-            child_process::signal_name(signal)
-        ));
-    }
-    for hint in crash_hints::hints(ran.end) {
-        message::hint(hint);
-    }
-    if is_audited && ran.end == End::Exit(NOT_LOADED) {
-        message::hint(AUDIT_NEEDS_ROOM);
-    }
-    if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
-        message::hint(&hint);
-    }
+    let report_death = |is_known| {
+        let program = &arguments.program[0];
+        crash_hints::report(ran.end, (!is_known).then_some(Path::new(program)));
+        if is_audited && ran.end == End::Exit(NOT_LOADED) {
+            message::hint(AUDIT_NEEDS_ROOM);
+        }
+        if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
+            message::hint(&hint);
+        }
+    };
     let mut notes = registry.notes();
     let unnoted = unregistered_traces::find(&output, registry.folder(), &notes.sessions, since);
     report_unnoted(&unnoted);
@@ -270,6 +264,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     };
     let jobs = jobs(arguments, notes.sessions, (ran, &energy), &decision, &symbols);
     if jobs.is_empty() {
+        report_death(false);
         message::warning(match unseen {
             None => "nothing was traced",
             Some(_) => "no trace was found",
@@ -294,7 +289,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         if let Decision::ReplaceBy(stand_in) = &decision {
             libgomp_replacement::report(&done, stand_in, &programs, &loader);
         }
-        report_end(arguments, &output, &ran, &done, added, &decision);
+        report_death(report_end(arguments, &output, &ran, &done, added, &decision));
     }
     Ok(Outcome::Program(ran.end.status()))
 }
@@ -350,8 +345,8 @@ fn without_lines(done: &[SealedTrace]) -> Option<String> {
     Some(format!("{name}{more}: {}", symbols::Problem::NoDebugInfo))
 }
 
-/// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
-/// well, nor by the ranks of a launch but the first.
+/// Prints how the program ended, where its time went and where the traces are, unless `--quiet` is set or this process
+/// is not the first rank. Returns whether it was printed.
 fn report_end(
     arguments: &Record,
     output: &OsStr,
@@ -359,18 +354,18 @@ fn report_end(
     done: &[SealedTrace],
     added: Option<Added>,
     decision: &Decision,
-) {
+) -> bool {
     let rank = LaunchedRank::of_this_process();
     let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
     if done.iter().all(|done| done.result.is_err()) {
-        return;
+        return false;
     }
     if arguments.quiet || is_another_rank {
         let (held, is_whole) = sealing::held(done);
         if !is_whole {
             message::warning(&format!("{}: {held}", typed_all(&summaries::completed(done))));
         }
-        return;
+        return false;
     }
     sealing::report_withheld(done);
     let hidden = match decision {
@@ -388,6 +383,7 @@ fn report_end(
         of_job.and_then(|rank| job_traces::of_all_ranks(&summaries::completed(done), rank, ran.started));
     let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank, job };
     record_summary::report(&end, added);
+    true
 }
 
 const OUTPUT: &str = "OMPTRACE_OUTPUT";
