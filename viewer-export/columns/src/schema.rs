@@ -117,7 +117,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (the construct is at this line), inside (it is in code of this line or in a function called there), near (the line may be an earlier statement's) or, for serial code, before or after (the region at this line).";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     SliceRow "slices": "A period in which a thread was in a region." {
         thread: i32 = "The number of the thread in the table threads.";
@@ -265,7 +265,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (the construct is at this line), inside (it is in code of this line or in a function called there), near (the line may be an earlier statement's) or, for serial code, before or after (the region at this line).";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     RegionRow<'a> "regions": "Thread time by cause in the outermost parallel regions of each place." {
         construct: &'a str = "The construct.";
@@ -276,7 +276,7 @@ tables! {
         duration_ns: i64 = "The time from start to end on the thread that encountered the region; the same in all rows of the place.";
         cause: Word = "The cause.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (the construct is at this line), inside (it is in code of this line or in a function called there), near (the line may be an earlier statement's) or, for serial code, before or after (the region at this line).";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     PathRow<'a> "critical_path": "The useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
@@ -284,7 +284,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (the construct is at this line), inside (it is in code of this line or in a function called there), near (the line may be an earlier statement's) or, for serial code, before or after (the region at this line).";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Each range is one row, even if its slice is cut in the timeline." {
         thread: i32 = "The thread that begins the range, or makes the mark.";
