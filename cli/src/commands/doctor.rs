@@ -41,7 +41,7 @@ Examples:
   omptrace doctor -- mpirun -n 4 ./app --size 100")]
 pub(crate) struct Doctor {
     /// Check whether this program can be traced, and how. Give the whole command, as you would for `record`, because
-    /// the program to trace may be one of its arguments (for example with `mpirun`)
+    /// the program to trace may be one of the command's arguments (for example with `mpirun`)
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,

@@ -73,7 +73,8 @@ pub(crate) enum Symbols {
     /// the program is rebuilt.
     #[default]
     Embed,
-    /// Leave the lookup to `convert`, which uses the files that exist then, or to `symbolize`, which stores the names.
+    /// Leave the lookup to `convert`, which reads the program's files as they are at that time, or to `symbolize`,
+    /// which stores the names in the trace.
     Later,
     /// Do not look up names; places are shown as modules and offsets.
     Off,

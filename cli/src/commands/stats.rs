@@ -77,8 +77,8 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "FROM..TO", value_parser = units::window_or_steps, allow_hyphen_values = true)]
     pub(crate) window: Option<Window>,
     /// Analyse only the time in which a thread was in this phase of the program: NAME, DOMAIN/NAME, a pattern with *
-    /// and ?, or NAME#3 for its third instance; 'recording on' is the time in which the program had recording switched
-    /// on
+    /// and ?, or NAME#3 for the third instance of the phase; 'recording on' is the time in which the program had
+    /// recording switched on
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
     /// Analyse only matching threads: a number (0 is the first thread of a process), an operating-system thread id,
@@ -88,7 +88,7 @@ pub(crate) struct Stats {
     /// Number of threads to use; does not affect the result [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
-    /// Number of threads available to each process [default: the peak number observed]
+    /// Number of threads available to each process [default: the peak number of threads observed]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
     /// Where numbers come from.
