@@ -19,7 +19,7 @@ pub(crate) struct Tracer {
     /// Its variables.
     #[command(flatten)]
     pub(crate) settings: SettingOptions,
-    /// Keep only the newest events of each thread, up to SIZE bytes, for example 64M, and write them when the program
+    /// Keep only the last SIZE bytes of each thread's events, for example 64M; the tracer writes them when the program
     /// ends (flight-recorder mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
     pub(crate) flight: Option<String>,

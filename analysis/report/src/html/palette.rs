@@ -92,7 +92,7 @@ pub const GROUPS: [Group; 12] = [
     Group {
         key: "unobserved",
         label: "not recorded",
-        meaning: "Nothing is known about this time.",
+        meaning: "The trace does not show what the thread did.",
         colour: "#7f7f7f",
         causes: &[Cause::Unobserved],
     },

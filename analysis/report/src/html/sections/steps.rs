@@ -41,7 +41,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         Text(&time(top)),
         match causes.is_empty() {
             true => "",
-            false => " The parts of a column are the shares of the threads\u{2019} time by cause.",
+            false => " Each column shows how the threads\u{2019} time is divided among the causes.",
         },
         match steps.worst.len() {
             1 => "longest step".to_owned(),
@@ -53,7 +53,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
                 " Each column is the median of {many} steps, with a line up to the longest of these steps."
             ),
         },
-        if top < steps.longest_ns { " Columns that would be longer are cut off." } else { "" }
+        if top < steps.longest_ns { " Columns of longer steps are cut off." } else { "" }
     );
     if !causes.is_empty() {
         key(out, causes, threads);
