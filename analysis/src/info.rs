@@ -339,7 +339,7 @@ fn ending(reader: &Reader) -> String {
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
         Ending::Unknown(doubt) => {
-            format!("did not finish or is still running; this cannot be determined here because {doubt}")
+            format!("did not finish, or is still running; omptrace cannot determine which, because {doubt}")
         }
     }
 }
