@@ -331,7 +331,7 @@ fn not_there(error: NoAnswer) -> Failure {
         NoAnswer::Phase { known } if known.is_empty() => failure.hint(
             "a program names phases with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\") at the start of a phase and command 65 at its end",
         ),
-        NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
+        NoAnswer::Phase { known } => failure.hint(format!("the phases are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
         NoAnswer::Steps { .. } => failure.hint("time steps are the program's frames or, without frames, a range that occurs at least 8 times"),
         NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
