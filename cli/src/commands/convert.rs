@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 format.name
             ))
             .hint(match format.is_tables() {
-                true => "to export part of the rows, use --part 1/4",
+                true => "to export only a part of the processes, use --part 1/4",
                 false => "to export a time window, use --window 2.0s..2.5s",
             }));
         }

@@ -197,7 +197,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         Some(root) => {
             libraries.clear();
             message::note(&format!(
-                "the root directory {} does not contain the tracer's libraries, so these libraries are not preloaded into programs that run in this root directory",
+                "the tracer's libraries are not preloaded into programs that run in the root directory {}, because this directory does not contain the libraries",
                 root.display()
             ));
         }
@@ -285,7 +285,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     } else {
         if let Some(reason) = &notes.unread {
             message::warning(&format!(
-                "there may be more traces, but the notes about them cannot be read: {reason}"
+                "there may be more traces, but the directory in which processes register their traces cannot be read: {reason}"
             ));
         }
         let done = sealing::seal_all(jobs);
@@ -409,7 +409,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &UnregisteredTraces) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} belongs to this run, although there is no note about it (its process ran as another user or in another container, or removed the note)",
+            "{} belongs to this run, although its process did not register the trace (the process ran as another user or in another container, or removed the registration)",
             message::near(&session.trace).display()
         ));
     }
@@ -443,10 +443,10 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown && processor::THIS.observes_libgomp() => message::note(
-            "no OpenMP runtime was found before the run; GCC programs and libraries that are loaded later are not traced, because libomptgomp.so is not installed next to the tracer",
+            "no OpenMP runtime was found before the run; if this command starts GCC programs, or loads GCC libraries, they are not traced, because libomptgomp.so is not installed next to the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime was found before the run; programs started by this command are traced (GCC programs on libgomp)",
+            "no OpenMP runtime was found before the run; programs that this command starts are traced, GCC programs on their own runtime (libgomp)",
         ),
         // Said when it has been seen to matter: see [`report_end`].
         Decision::Keep | Decision::ObserveBy(_) => {}
@@ -459,7 +459,7 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
             }
             if !stand_in.lacking.is_empty() {
                 message::warning(&format!(
-                    "{}: results may be wrong, and the program may crash",
+                    "{}; the program's results may be wrong, and the program may crash",
                     diagnosis::cannot_replace(stand_in)
                 ));
             }
@@ -482,13 +482,13 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
 const NOT_LOADED: i32 = 127;
 
 /// What is to be done where the loader cannot load a program because another library audits.
-const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", increase the space for thread-local storage, which is small with --audit, by setting GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
+const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, which increases the space for thread-local storage, or leave out --audit, with which this space is small";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
 const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if the runtime finds the tracer but cannot load it, record with --preload";
 
 /// Where a trace may be that `record` does not find.
-const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere: the tracer prints the path to stderr";
+const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere; in that case, the tracer prints the path of the trace to stderr";
 
 /// Runs the program to its end.
 fn start(
@@ -540,7 +540,7 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
         }
         // The kernel says so of the interpreter in the first line, and of the loader.
         Ok(_) if not_found => failure.hint(
-            "the file exists, but its loader is missing or, if it is a script, the interpreter that its first line names",
+            "the file exists, but its loader is missing or, if the file is a script, the interpreter in its first line is missing",
         ),
         _ => failure,
     }
@@ -550,9 +550,9 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
     let then = "to finish any traces that exist, use omptrace recover";
     match (&notes.unread, unseen) {
-        (Some(error), _) => {
-            Some(format!("the notes about the program's traces cannot be read: {error}; {then}"))
-        }
+        (Some(error), _) => Some(format!(
+            "the directory in which processes register their traces cannot be read: {error}; {then}"
+        )),
         (None, Some((path, error))) => {
             Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
         }
@@ -571,7 +571,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
             message::near(moved).display()
         ));
     }
-    let text = "the program removed the directory with the notes about its traces (see TMPDIR); finish the traces with omptrace recover";
+    let text = "the program removed the directory in which its processes register their traces (in TMPDIR); finish the traces with omptrace recover";
     notes.is_gone.then(|| text.to_owned())
 }
 
@@ -674,13 +674,13 @@ fn report_likely_reason(
         // libgomp has no words about tools.
         (Traceable::Observed, _) => (
             format!(
-                "{path} can be traced, but either it executed no OpenMP construct that calls libgomp, or LD_PRELOAD did not reach it"
+                "{path} can be traced, but either the program executed no OpenMP construct that calls libgomp, or the program was started without LD_PRELOAD"
             ),
             Some(format!("{}; {WHERE_ELSE}", advice::KEEP_PRELOAD)),
         ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
-                "{path} can be traced, but either it executed no OpenMP construct, or its runtime did not load the tracer"
+                "{path} can be traced, but either the program executed no OpenMP construct, or its runtime did not load the tracer"
             ),
             Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
         ),
