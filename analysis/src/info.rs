@@ -333,7 +333,7 @@ fn ending(reader: &Reader) -> String {
         Ending::Running => "still running".to_owned(),
         Ending::Ended if end == "finalize" => ENDED.to_owned(),
         Ending::Ended if end == "destructor" => {
-            "ended by exit() without the runtime calling finalize".to_owned()
+            "ended by exit(), but the runtime did not call the tracer's finalize function".to_owned()
         }
         Ending::Ended => format!("ended ({end})"),
         Ending::Killed(signal) => format!("killed by signal {signal}"),

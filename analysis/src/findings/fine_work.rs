@@ -186,7 +186,7 @@ impl Case<'_> {
                 figures.insert("deepest_level".to_owned(), deepest.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "create no tasks below level {deepest}, by calling code without task directives there; the remaining {left} tasks are enough for all threads"
+                    "create no tasks below nesting level {deepest} (call code without task directives there); the remaining {left} tasks are enough for all threads"
                 )
             }
             Some(Fewer::Groups { size, left }) => {

@@ -158,7 +158,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             !reports.members,
-            "the time of threads in parallel regions, the waiting time of regions, and imbalance, because the runtime did not report which threads belong to a team",
+            "the time of threads in parallel regions, how long regions wait for their threads, and load imbalance, because the runtime did not report which threads belong to a team",
         ),
         (
             !reports.barriers && !reports.barrier_waits,

@@ -51,7 +51,8 @@ pub(crate) struct Doctor {
     /// How much of the answer.
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
-    /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
+    /// The tracer's library [default: libomptrace.so in the directory of the omptrace command, or in ../lib relative to
+    /// that directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
     /// Path of the LLVM or Intel runtime to use for programs built by GCC [default: the newest one installed]
@@ -454,7 +455,7 @@ impl Verdict {
             Traceable::Yes => "can be traced",
             Traceable::Observed => "can be traced on GCC's runtime",
             Traceable::Replaced => "can be traced on LLVM's runtime",
-            Traceable::Unknown => "cannot be determined from the file whether the program can be traced",
+            Traceable::Unknown => "the file does not show whether the program can be traced",
             Traceable::No => "cannot be traced",
         };
         writeln!(out, "\nProgram {}: {verdict}", self.path.display())?;

@@ -76,7 +76,7 @@ pub(crate) enum Symbols {
     /// Leave the lookup to `convert`, which reads the program's files as they are at that time, or to `symbolize`,
     /// which stores the names in the trace.
     Later,
-    /// Do not look up names; places are shown as modules and offsets.
+    /// Do not look up names; source locations are then shown as modules and offsets.
     Off,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Record {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// When to analyse the traces: after the run for a limited time, after the run until done, or later
+    /// When to analyse the traces: after the run with a time limit, after the run without a time limit, or later
     #[arg(long = "summary", alias = "analyse", value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) analyse: Analyse,
     /// Show `omptrace top` while the program runs. The program's input and output must be redirected away from the

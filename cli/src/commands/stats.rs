@@ -409,7 +409,7 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     let mut shortened = String::new();
     for rows in [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] {
         shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
-        shortened += "\nthe tables are shortened; use --limit N to print N rows of each table, or --all to print everything\n";
+        shortened += "\ntables were shortened; use --limit N to print N rows of each table, or --all to print everything\n";
         if shortened.len() <= room {
             return Ok(shortened);
         }

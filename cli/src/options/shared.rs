@@ -26,11 +26,12 @@ pub(crate) struct Tracer {
     /// Do not store the texts of annotations, except the names of domains and categories [OMPTRACE_ANNOTATION_TEXT]
     #[arg(long)]
     pub(crate) no_annotation_text: bool,
-    /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
+    /// The tracer's library [default: libomptrace.so in the directory of the omptrace command, or in ../lib relative to
+    /// that directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
     /// Always preload the tracer. This is needed, for example, if the program loads a runtime older than OpenMP 5.0
-    /// while it runs, or if a script starts a program that uses such a runtime [LD_PRELOAD]
+    /// with dlopen, or if a script starts a program that uses such a runtime [LD_PRELOAD]
     #[arg(long)]
     pub(crate) preload: bool,
 }
@@ -73,8 +74,8 @@ pub(crate) enum WhenLibgomp {
 /// Where names are looked up.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DebugDirs {
-    /// Directory with debug files or the traced programs, stored as `.build-id/12/345678.debug` or under their own
-    /// names. Can be repeated [default: the directory of each program, and /usr/lib/debug]
+    /// Directory in which to look for debug files and the traced programs, stored as `.build-id/12/345678.debug` or
+    /// under their own names. Can be repeated [default: the directory of each program, and /usr/lib/debug]
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Vec<PathBuf>,
 }

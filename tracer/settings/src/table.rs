@@ -97,7 +97,7 @@ settings! {
             short: Some('o'),
             value_name: "FILE",
             bare: None,
-            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is an existing directory or ends in `/`, traces are written into this directory under the default name. Missing directories are created. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
+            help: "Name of each process's trace file: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is an existing directory or ends in `/`, traces are written into this directory under the default name. Missing directories are created. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
         }),
     }
     events: EventList {
@@ -110,7 +110,7 @@ settings! {
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Events to record: a list of `default` (all except flush and state), `all`, groups and callbacks, for example `default,flush` or `-mutex`",
+            help: "Events to record: a list of callbacks, groups of callbacks, `default` (all except flush and state) and `all`, for example `default,flush` or `-mutex`; a leading `-` excludes a callback or group",
         }),
     }
     sample: Sample {

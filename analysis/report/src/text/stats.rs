@@ -387,7 +387,7 @@ impl By {
         (By::Lock, "lock", "Locks, critical and atomic regions"),
         (By::Device, "device", "What devices did"),
         (By::Process, "process", "Processes"),
-        (By::Phase, "phase", "The user's phases, each analysed on its own"),
+        (By::Phase, "phase", "The phases that the program marks, each analysed on its own"),
     ];
 
     /// The variant with this name.

@@ -50,7 +50,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         match steps.steps_per_bin {
             0 | 1 => String::new(),
             many => format!(
-                " Each column is the median of {many} steps, with a line up to the longest of these steps."
+                " Each column shows the median duration of {many} steps, with a line up to the longest of these steps."
             ),
         },
         if top < steps.longest_ns { " Columns of longer steps are cut off." } else { "" }
