@@ -75,7 +75,7 @@ impl MpiEfficiency {
         ];
         let missing = openmp.iter().filter(|(_, factor)| factor.is_none());
         let missing = missing
-            .map(|(name, _)| format!("{name}: the value for all threads must be divided by the value for MPI, but the value for all threads is not known, or is higher than the value for MPI"));
+            .map(|(name, _)| format!("{name}: this factor is the value for all threads divided by the value for MPI, but the value for all threads is not known, or is higher than the value for MPI"));
         let unknown = std::iter::once(NO_TRANSFER.to_owned()).chain(missing).collect();
         let [openmp, openmp_load_balance, openmp_communication] = openmp.map(|(_, factor)| factor);
         (communication <= 1.0).then_some(MpiEfficiency {

@@ -446,7 +446,7 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
             "no OpenMP runtime was found before the run; if this command starts GCC programs, or loads GCC libraries, they are not traced, because libomptgomp.so is not installed next to the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime was found before the run; programs that this command starts are traced, GCC programs on their own runtime (libgomp)",
+            "no OpenMP runtime was found before the run; programs that this command starts are traced; GCC programs run on their own runtime (libgomp)",
         ),
         // Said when it has been seen to matter: see [`report_end`].
         Decision::Keep | Decision::ObserveBy(_) => {}

@@ -74,8 +74,9 @@ pub(crate) enum WhenLibgomp {
 /// Where names are looked up.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DebugDirs {
-    /// Directory in which to look for debug files and the traced programs, stored as `.build-id/12/345678.debug` or
-    /// under their own names. Can be repeated [default: the directory of each program, and /usr/lib/debug]
+    /// Directory in which to look for debug files and the traced programs; the files can be stored as
+    /// `.build-id/12/345678.debug` or under their own names. Can be repeated [default: the directory of each program,
+    /// and /usr/lib/debug]
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Vec<PathBuf>,
 }

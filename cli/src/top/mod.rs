@@ -51,7 +51,7 @@ pub(crate) struct Top {
     /// Print one snapshot and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// Length of the time window to show, for example 500ms; for a finished trace, the window is the end of the run
+    /// Length of the time window to show, for example 500ms; for a finished trace, the window is at the end of the run
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::nanoseconds)]
     pub(crate) interval: u64,
     /// Number of threads available to each process [default: the peak number of threads observed]

@@ -172,7 +172,7 @@ impl Text<'_> {
         let likely = diff.rows.iter().filter(|row| is_likely(row)).count() as u64;
         if likely > 0 {
             return format!(
-                "no difference is certain with so few runs, but chance alone would seldom cause {}: record more runs",
+                "no difference is certain with so few runs, but chance alone would seldom cause {}; to be certain, record more runs",
                 match likely {
                     1 => "the difference below".to_owned(),
                     more => format!("the {more} differences below"),
