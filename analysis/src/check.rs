@@ -59,7 +59,7 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
         (
             messages.unmatched_receives.count,
             "mpi_unmatched_receives",
-            format!("MPI receives were started for which no rank sent a message{from}"),
+            format!("MPI receives were started, but no rank sent a matching message{from}"),
         ),
         (
             messages.truncated.count,
@@ -73,7 +73,7 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
             messages.forbidden.count,
             "mpi_forbidden_calls",
             format!(
-                "MPI calls were made by threads that must not make them at thread level {} (first {})",
+                "MPI calls were made by threads that must not call MPI at thread level {} (first {})",
                 messages.forbidden.level, messages.forbidden.first
             ),
         ),

@@ -333,13 +333,13 @@ fn ending(reader: &Reader) -> String {
         Ending::Running => "still running".to_owned(),
         Ending::Ended if end == "finalize" => ENDED.to_owned(),
         Ending::Ended if end == "destructor" => {
-            "ended by exit() without the runtime calling finalize".to_owned()
+            "ended by exit(), but the runtime did not call the tracer's finalize function".to_owned()
         }
         Ending::Ended => format!("ended ({end})"),
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
         Ending::Unknown(doubt) => {
-            format!("did not finish or is still running; this cannot be determined here because {doubt}")
+            format!("did not finish, or is still running; omptrace cannot determine which, because {doubt}")
         }
     }
 }

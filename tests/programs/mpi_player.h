@@ -6,8 +6,8 @@
 #define FAILING 1
 #define IGNORING 2
 
-/* What the program passes, and what the library does with it. */
-extern struct player {
+/* What a thread of the program passes, and what the library does with it. */
+extern _Thread_local struct player {
     int round, result;
     /* Arguments: their number, and places of the status and of the variable for Fortran's error code. */
     int count, status, error;

@@ -7,6 +7,7 @@ pub mod mpi_generator;
 pub mod mpi_player;
 pub mod otf2;
 mod random;
+pub mod sanitized;
 pub mod trace;
 pub mod tracy;
 pub mod viewers;

@@ -17,6 +17,7 @@ use omptrace_mpi_api::wrappers::Spelling;
 use omptrace_mpi_api::{Class, Function, Parameter, Version, functions};
 
 use crate::env::{Compiler, root};
+use crate::sanitized;
 
 /// A family of MPI libraries with the same binary interface, or those of it that have the same functions.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +127,11 @@ impl PlayedCall {
         symbol
     }
 
+    /// Whether the first thread makes the call before or after those of all threads.
+    pub fn is_made_by_first_thread_only(&self) -> bool {
+        matches!(self.function.name, "MPI_Init" | "MPI_Finalize")
+    }
+
     /// A line of `calls.h`.
     fn line(&self, family: &Family) -> String {
         let is_fortran = self.spelling.is_fortran();
@@ -224,9 +230,16 @@ impl Family {
     /// The compiler is missing, or rejects them.
     pub fn build(&self, folder: &Path) -> PathBuf {
         let Family { handle, status, declarations, definitions, .. } = self;
-        let (mut calls, mut names) = (String::new(), String::new());
+        // Calls that one thread makes before and after those of all threads.
+        let (mut first, mut calls, mut last) = (String::new(), String::new(), String::new());
+        let mut names = String::new();
         for call in self.calls() {
-            calls += &call.line(self);
+            let lines = match call.function.name {
+                "MPI_Init" => &mut first,
+                "MPI_Finalize" => &mut last,
+                _ => &mut calls,
+            };
+            *lines += &call.line(self);
             let _ = writeln!(names, "CALL({},,,,)", call.symbol());
         }
         let words: Vec<String> = status.iter().map(i32::to_string).collect();
@@ -235,7 +248,9 @@ impl Family {
             words.join(", ")
         );
         let files = [
+            ("first.h", first),
             ("calls.h", calls),
+            ("last.h", last),
             ("functions.h", names),
             ("family.h", family),
             ("declarations.h", (*declarations).to_owned()),
@@ -262,7 +277,11 @@ impl Family {
         build("tests/programs/mpi_player_library.c", &["-shared", "-fPIC", &name], &library, &[]);
         let program = folder.join("player");
         let rpath = format!("-Wl,-rpath,{}", folder.display());
-        build("tests/programs/mpi_player.c", &[&rpath], &program, &[&library]);
+        let further = sanitized::compiler_flags();
+        let mut after = vec![library.as_path()];
+        after.extend(further.iter().map(Path::new));
+        after.push(Path::new("-lm"));
+        build("tests/programs/mpi_player.c", &["-pthread", &rpath], &program, &after);
         program
     }
 }

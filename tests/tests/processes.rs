@@ -122,7 +122,7 @@ fn a_preloaded_session_of_a_program_that_exits_in_a_region_is_complete() {
         assert_eq!(output.status.code(), Some(7), "{name}");
         assert_eq!(regions(&traces), [(2, 1)], "{name}");
         let trace = traces.files().remove(0);
-        let ended = "ended by exit() without the runtime calling finalize";
+        let ended = "ended by exit(), but the runtime did not call the tracer's finalize function";
         assert_eq!(ending(&trace), ended, "{name}");
         let sealed = omptrace([Path::new("recover"), &trace]);
         assert!(sealed.status.success(), "{name}: {sealed:?}");

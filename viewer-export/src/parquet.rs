@@ -18,7 +18,7 @@ const RUN: FormatOption = FormatOption {
     value_name: "NAME",
     values: &[],
     default: "",
-    help: "the name of the run in the data set. It may contain letters, digits, `.`, `-` and `_`, but must not look like a number or a date [default: the name and start of the first trace, in seconds since 1970]",
+    help: "the name of the run in the data set. It may contain letters, digits, `.`, `-` and `_`, but must not look like a number or a date [default: the name of the first trace and its start time, in seconds since 1970]",
 };
 
 const SUMS_ONLY: FormatOption = FormatOption {
@@ -26,7 +26,7 @@ const SUMS_ONLY: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "write only processes, threads, places and the tables that contain sums, without the timeline",
+    help: "write only the tables of processes, threads and places, and the tables that contain sums; leave out the timeline",
 };
 
 const RAW_EVENTS: FormatOption = FormatOption {
@@ -34,7 +34,7 @@ const RAW_EVENTS: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "also write the runtime's events without interpreting them",
+    help: "also write the runtime's events as they were recorded, without interpreting them",
 };
 
 /// The files of a data set.

@@ -11,6 +11,7 @@ pub mod elf;
 pub mod find_object;
 pub mod memory;
 pub mod modules;
+mod planted;
 pub mod started_with;
 pub mod system_call;
 mod thread_words;

@@ -16,7 +16,7 @@
 //! | `which_libgomp` | libgomp's functions, one set for each libgomp in the process, and the set that serves a caller; libraries and their symbols |
 //! | `start` | the symbols in the global scope when the process starts |
 //! | `fork_lock` | locks that stay usable in forked children |
-//! | `sanitizer` | code for builds by `cargo xtask sanitize` |
+//! | `sanitizer` | annotations for ThreadSanitizer |
 //!
 //! Constructs that are not visible at libgomp's interface are not reported: GCC inlines static loops, `masked`,
 //! `atomic` and most reductions, and libgomp resolves task dependences internally.

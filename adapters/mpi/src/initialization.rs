@@ -22,6 +22,7 @@ static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 /// the rank and the thread level by nothing.
 #[inline(never)]
 pub(crate) fn describe(context: &Context, call: &Call) {
+    interpose::plant_fault!();
     let is_world = call.row.kind != Kind::SessionInit;
     // Relaxed: communicators are created later in the program's own order.
     let had_world = HAS_WORLD.fetch_or(is_world, Ordering::Relaxed);

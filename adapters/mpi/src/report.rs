@@ -135,6 +135,7 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
 /// A call of which the begin and the end are reported.
 #[inline(never)]
 fn usual(context: &mut Context, call: &mut Call) -> u64 {
+    interpose::plant_race!();
     let object = call.object(context.family);
     let begins = call.begins(context.family, object);
     let is_recorded = context.begins(&begins);

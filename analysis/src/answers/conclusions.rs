@@ -62,7 +62,7 @@ impl MergeableAnswers {
         };
         // If preemption was observed, time without a CPU is already not counted as work.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
-            true => "; record with --cpu-time to see where they had no CPU",
+            true => "; record with --cpu-time to see where the threads had no CPU",
             false => "",
         };
         Some(format!(
@@ -80,7 +80,7 @@ impl MergeableAnswers {
             ", and omptrace record --cpu-time shows where other threads used the CPUs"
         };
         Some(format!(
-            "threads were off the CPU for {:.2} s of the time that counts as useful work: omptrace record --waits shows where they waited{or}",
+            "threads were off the CPU for {:.2} s of their useful time: omptrace record --waits shows where the threads waited{or}",
             ns as f64 / 1e9
         ))
     }

@@ -56,7 +56,7 @@ impl CounterStats {
         let no_ratios = match (value("cycles"), instructions) {
             (None, _) => Some("cycles were not counted".to_owned()),
             (_, Some(instructions)) if is_short(instructions) => Some(format!(
-                "a visit has fewer than {MIN_INSTRUCTIONS_PER_VISIT} instructions on average, so the tracer's own instructions would distort the ratios"
+                "the construct takes fewer than {MIN_INSTRUCTIONS_PER_VISIT} instructions per visit on average, so the tracer's own instructions would distort the ratios"
             )),
             _ => None,
         };

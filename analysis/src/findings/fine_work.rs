@@ -186,7 +186,7 @@ impl Case<'_> {
                 figures.insert("deepest_level".to_owned(), deepest.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "create no tasks below level {deepest}, by calling code without task directives there; the remaining {left} tasks are enough for all threads"
+                    "create no tasks below nesting level {deepest} (call code without task directives there); the remaining {left} tasks are enough for all threads"
                 )
             }
             Some(Fewer::Groups { size, left }) => {
@@ -194,7 +194,7 @@ impl Case<'_> {
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!("merge {size} tasks into one, with a grainsize clause or in blocks")
             }
-            None => "make the tasks larger, or create no tasks below a certain size".to_owned(),
+            None => "make the tasks larger, or create no tasks for small amounts of work".to_owned(),
         };
         // Those that are left cost as much as before.
         let removed = fewer.map_or(all.tasks, |fewer| all.tasks.saturating_sub(fewer.left()));
@@ -205,7 +205,7 @@ impl Case<'_> {
             others => format!(" and {others} other locations"),
         };
         let text = format!(
-            "{} tasks, created {}{others}, do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
+            "{} tasks, created {}{others}, do {grain} ns of work each, and managing each task costs another {each} ns: {advice}",
             all.tasks,
             at(place)
         );

@@ -356,10 +356,10 @@ impl Case<'_> {
         let percents = share * 100.0;
         let text = match self.part.accounting[Cause::Tracer] > lost / 2 {
             true => format!(
-                "tracing takes about {percents:.0} % of the time, mostly to write the rest of the trace when the program ends: in a longer run, this share is smaller"
+                "tracing takes about {percents:.0} % of the time, mostly to write the remaining events when the program ends; in a longer run, tracing takes a smaller share of the time"
             ),
             false => format!(
-                "tracing takes about {percents:.0} % of the time because recording an event costs {event_ns:.0} ns, so short durations mostly measure the tracer itself: trace fewer events (OMPTRACE_EVENTS)"
+                "tracing takes about {percents:.0} % of the time because recording an event costs {event_ns:.0} ns, so the recorded durations of short constructs consist mostly of the tracer's own time: trace fewer events (OMPTRACE_EVENTS)"
             ),
         };
         Some(Candidate::of(

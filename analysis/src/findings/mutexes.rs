@@ -93,7 +93,7 @@ impl Case<'_> {
             false => (
                 SEVERAL_MUTEXES,
                 format!(
-                    "threads wait for several mutexes, mostly mutexes held {at_first} and {at_second}: do less work while holding any of them, because improving only one of them saves little"
+                    "threads wait for several mutexes, mostly mutexes held {at_first} and {at_second}: do less work while holding any of these mutexes, because shortening the waits for only one mutex saves little"
                 ),
             ),
         };

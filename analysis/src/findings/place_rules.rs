@@ -27,7 +27,7 @@ impl Case<'_> {
         let (inside, hint) = match most {
             Some(most) => (format!(", mostly {},", most.name.function), ""),
             None if self.part.functions.has_samples => (String::new(), ""),
-            None => (String::new(), " (record --sample shows its functions)"),
+            None => (String::new(), " (to see the functions in this code, record with --sample)"),
         };
         format!(
             "{}{inside} keeps the other threads idle: parallelise this code{hint}",
@@ -94,7 +94,7 @@ impl Case<'_> {
                 };
                 (
                     "oversubscription",
-                    format!("threads start the region {at} late because {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more CPUs"),
+                    format!("threads start the region {at} late, because {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more CPUs"),
                 )
             }
             // They were ready to run, and others had the CPUs: that says nothing of the program.
@@ -114,7 +114,7 @@ impl Case<'_> {
                 evidence.insert("kernel_mean_ns".to_owned(), mean.into());
                 (
                     "small_kernels",
-                    format!("the kernels {at} run for {mean} ns on average, which is less than launching a kernel takes: do more work in each kernel, or run this code on the host"),
+                    format!("the kernels {at} run for {mean} ns on average, which is less than the time to launch a kernel: do more work in each kernel, or run this code on the host"),
                 )
             }
             Cause::Target => (
@@ -192,7 +192,7 @@ impl Case<'_> {
         evidence.insert("held_mean_ns".to_owned(), mean.into());
         if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
             let text = format!(
-                "threads wait for the short critical region {at}: use a reduction or private copies that are merged at the end; a single update can be an atomic construct"
+                "threads wait for the short critical region {at}: use a reduction, private copies that are merged at the end or, for a single update, an atomic construct"
             );
             return ("critical_for_atomic", text);
         }
@@ -269,7 +269,7 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         }
         "pthread mutex" | "pthread rwlock" => (
             format!("wait for the {what}{address}"),
-            "hold it for a shorter time, or protect parts of the data with separate locks",
+            "hold the lock for a shorter time, or protect parts of the data with separate locks",
         ),
         _ => (
             format!("wait for the {what}{address}"),

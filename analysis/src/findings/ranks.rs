@@ -57,7 +57,7 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
         ("waits_ns", waits_ns),
     ];
     let text = format!(
-        "rank {} works for {:.2} s outside MPI, and the mean of all ranks is {:.2} s, so other ranks wait {}: divide the work more evenly among the ranks",
+        "rank {} works for {:.2} s outside MPI, but the ranks work for only {:.2} s on average, so other ranks wait {}: divide the work more evenly among the ranks",
         longest.number,
         seconds(longest.outside_ns),
         seconds(mean_ns),
@@ -98,7 +98,7 @@ pub(crate) fn late_sender(
             "receive the messages in the order in which they are sent, or in the order in which they arrive (MPI_Waitany)"
         }
         _ => {
-            "send the messages as soon as the data is available, or let the receiver do other work before it waits"
+            "send the messages as soon as their data is available, or let the receiver do other work before it waits"
         }
     };
     let text = format!(
@@ -187,7 +187,9 @@ mod tests {
         let (gain, text) = found(&[600, 1800], &[1200, 0]).expect("a finding");
         assert_eq!(gain, 600);
         assert!(
-            text.starts_with("rank 1 works for 1.80 s outside MPI, and the mean of all ranks is 1.20 s"),
+            text.starts_with(
+                "rank 1 works for 1.80 s outside MPI, but the ranks work for only 1.20 s on average"
+            ),
             "{text}"
         );
     }

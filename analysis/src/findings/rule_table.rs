@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than the time that is allowed for the start of a process",
+        when: "the other threads wait during serial code before this region. Serial code at the start or end of the program is reported only if it takes longer than a process normally takes to start",
     },
     Rule {
         id: "serial_function",
@@ -65,12 +65,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "memory_bound",
         title: "Code that waits for memory",
-        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, there must also be at least 10 of them per 1000 instructions. Otherwise, if stalled cycles were counted, the back end must be stalled in at least half of the cycles",
+        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, the finding also requires at least 10 misses per 1000 instructions. If only stalled cycles were counted, the back end must be stalled in at least half of the cycles",
     },
     Rule {
         id: "narrow_team",
         title: "Region with few threads",
-        when: "the region has fewer than N threads, as do the regions nested in it",
+        when: "the region and the regions nested in it have fewer than N threads (N is the peak number of threads)",
     },
     Rule {
         id: "false_num_threads",
@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "critical_for_atomic",
         title: "Short critical region",
-        when: "like critical_contention, but the region takes 500 ns or less on average",
+        when: "like critical_contention, but an execution of the region takes 500 ns or less on average",
     },
     Rule { id: "lock_contention", title: "Contention for a lock", when: "threads wait for a lock" },
     Rule {
@@ -101,7 +101,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: SEVERAL_MUTEXES,
         title: "Contention for several mutexes",
-        when: "threads wait for several mutexes, and removing all these waits together would save more than the sum of the savings for each mutex alone",
+        when: "threads wait for several mutexes, and removing the waits for all of them together would save more than the sum of the savings for each mutex alone",
     },
     Rule {
         id: "ordered_serialises",
@@ -126,7 +126,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TASKS_TOO_FINE,
         title: "Tasks are too small",
-        when: "there are more than 1000 tasks, which take less than 5 us on average, and creating, fetching and awaiting a task takes at least 25 % of the time that its work takes",
+        when: "there are more than 1000 tasks, which take less than 5 us on average, and the cost of creating, fetching and awaiting the tasks is at least 25 % of the time spent on their work",
     },
     Rule {
         id: "region_too_small",
@@ -156,17 +156,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "rank_imbalance",
         title: "Ranks with unequal work",
-        when: "all ranks of an MPI job have traces, one rank spends more time outside MPI than the ranks do on average, and other ranks wait for this rank in MPI calls",
+        when: "all ranks of an MPI job have traces, one rank spends more time outside MPI than the average rank, and other ranks wait for this rank in MPI calls",
     },
     Rule {
         id: "late_sender",
         title: "Messages that are sent late",
-        when: "all ranks of an MPI job have traces, a rank waits for messages of another rank, and every rank waits for other ranks at some time",
+        when: "all ranks of an MPI job have traces, a rank waits for messages of another rank, and every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "idle_during_mpi",
         title: "Idle threads during MPI calls",
-        when: "threads have nothing to do because no parallel region is open while another thread is in an MPI call, and parallel regions have work that could be done meanwhile",
+        when: "threads have nothing to do while another thread is in an MPI call, because no parallel region is open, and parallel regions have work that could be done at this time",
     },
     Rule {
         id: "target_wait",
@@ -176,17 +176,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_kernels",
         title: "Kernels are too small",
-        when: "like target_wait, but there are at least 100 kernels, which run for less than 10 us on average",
+        when: "like target_wait, but at least 100 kernels are started at this location, and they run for less than 10 us on average",
     },
     Rule {
         id: "small_transfers",
         title: "Many small transfers",
-        when: "at one source line, the host waits for at least 100 transfers, allocations or other operations on device data, of less than 64 KiB each on average",
+        when: "at one source line, the host waits for at least 100 transfers, allocations or other operations on device data, each of less than 64 KiB on average",
     },
     Rule {
         id: "transfers_not_overlapped",
         title: "Transfers do not overlap kernels",
-        when: "a device transfers data and runs kernels, and the overlap is less than 20 % of the shorter of the two times",
+        when: "a device transfers data and runs kernels, and both happen at the same time for less than 20 % of the transfer time or the kernel time, whichever is shorter",
     },
     Rule {
         id: "reduction_cost",
@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "external_wait",
         title: "Waits outside OpenMP",
-        when: "threads wait at this location for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for these threads also counts",
+        when: "threads wait at this location for something outside OpenMP, as recorded with `--waits`. The finding also includes the time that other threads spend waiting for these threads",
     },
     Rule {
         id: "preempted",
@@ -206,7 +206,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "recording and writing events takes more than 1 % of the threads' time (instead of the usual threshold of 3 %); if the trace does not contain the cost of an event, only the time spent on writing counts",
+        when: "recording and writing events takes more than 1 % of the threads' time (for other findings, the threshold is 3 %). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
     },
 ];
 

@@ -5,7 +5,7 @@ use omptrace_timeline::Ranks;
 use omptrace_trace_format::Reader;
 
 /// The note that is shown with the numbers of a program whose MPI calls were not recorded.
-pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as work";
+pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as useful work";
 
 /// A note on MPI time if the traces of some ranks are missing.
 pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
@@ -34,7 +34,7 @@ pub(crate) fn unseen(reader: &Reader) -> Option<String> {
 /// A note on MPI calls that cannot be recorded because this file defines MPI functions, too.
 pub fn calls_hidden_by(file: &str) -> String {
     format!(
-        "calls of MPI functions that {file} also defines are not visible, because the program calls the functions in this file"
+        "{file} also defines MPI functions; calls of these functions are not visible, because the program calls the definitions in this file"
     )
 }
 

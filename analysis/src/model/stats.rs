@@ -146,45 +146,51 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     let rows = [
         (
             seen.unobserved,
-            "the activity of threads while recording was off, and in periods whose events were lost or overwritten",
+            "the activity of threads while recording was off, and during periods whose events were lost or overwritten",
         ),
         (
             seen.parts_of_tasks,
-            "the number and duration of explicit tasks: tasks have no ids, so each part of a task is shown as a separate task",
+            "the number and duration of explicit tasks, because tasks have no ids; each part of a task is shown as a separate task",
         ),
-        (!reports.task_ends, "the number of explicit tasks: the runtime did not report them"),
+        (
+            !reports.task_ends,
+            "the number of explicit tasks, because the runtime did not report explicit tasks",
+        ),
         (
             !reports.members,
-            "the time in parallel regions, the waits of regions for threads, and imbalance: the runtime did not report which threads belong to a team",
+            "the time of threads in parallel regions, how long regions wait for their threads, and load imbalance, because the runtime did not report which threads belong to a team",
         ),
         (
             !reports.barriers && !reports.barrier_waits,
-            "waits at barriers: the runtime did not report them, so they count as work",
+            "waits at barriers, because the runtime did not report them; the waiting time counts as work",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits,
-            "waits in taskwaits: the runtime did not report them, so they count as work",
+            "waits in taskwaits, because the runtime did not report them; the waiting time counts as work",
         ),
         (
             !reports.taskgroup_waits,
-            "waits at the end of taskgroups: the runtime did not report them, so they count as work",
+            "waits at the end of taskgroups, because the runtime did not report them; the waiting time counts as work",
         ),
-        (!reports.lock_waits, "waits for locks: the runtime did not report them, so they count as work"),
+        (
+            !reports.lock_waits,
+            "waits for locks, because the runtime did not report them; the waiting time counts as work",
+        ),
         (
             !reports.critical_waits,
-            "waits for critical regions: the runtime did not report them, so they count as work",
+            "waits for critical regions, because the runtime did not report them; the waiting time counts as work",
         ),
         (
             !reports.inlined,
-            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, because GCC inlines them; their time counts as time of the enclosing region",
+            "loops with a static schedule, masked regions, atomic updates and reductions, because GCC inlines them; their time counts as time of the enclosing region",
         ),
         (
             !reports.barrier_kinds,
-            "which barriers are explicit: not visible, because GCC calls the same function for implicit barriers",
+            "the kinds of barriers, because GCC calls the same function for explicit and implicit barriers",
         ),
         (
             !reports.tasks,
-            "explicit tasks: the runtime did not report when they ran, so their time counts as time of the construct in which they ran",
+            "the time of explicit tasks, because the runtime did not report when they ran; the time of a task counts as time of the construct in which the task ran",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);

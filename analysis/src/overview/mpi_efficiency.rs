@@ -32,8 +32,7 @@ pub struct MpiEfficiency {
 }
 
 /// Why the factors of MPI's communication efficiency are not known.
-const NO_TRANSFER: &str =
-    "MPI serialisation and transfer: they require the duration of the job with instantaneous messages";
+const NO_TRANSFER: &str = "MPI serialisation and transfer: to compute them, omptrace must know how long the MPI job would take if messages arrived instantly";
 
 /// A process's time outside of MPI, in nanoseconds, and its number of threads.
 type Outside = (u64, u32);
@@ -76,7 +75,7 @@ impl MpiEfficiency {
         ];
         let missing = openmp.iter().filter(|(_, factor)| factor.is_none());
         let missing = missing
-            .map(|(name, _)| format!("{name}: not known, because it is the quotient of the efficiency of all threads and that of MPI; the former is either not known or higher than the latter"));
+            .map(|(name, _)| format!("{name}: this factor is the value for all threads divided by the value for MPI, but the value for all threads is not known, or is higher than the value for MPI"));
         let unknown = std::iter::once(NO_TRANSFER.to_owned()).chain(missing).collect();
         let [openmp, openmp_load_balance, openmp_communication] = openmp.map(|(_, factor)| factor);
         (communication <= 1.0).then_some(MpiEfficiency {

@@ -73,10 +73,10 @@ pub use sample::Sampled;
 const SUMMARIES_AT_ONCE: usize = 256;
 
 /// The note that is shown if a part of a trace cannot be read.
-const DAMAGED: &str = "a part of the trace is damaged or missing, so times and shares can be wrong: see the warnings, and omptrace check";
+const DAMAGED: &str = "a part of the trace is damaged or missing, so times and shares can be wrong: see the warnings, and the output of omptrace check";
 
 /// The note that is shown if nothing was replayed.
-const WITHOUT_REPLAY: &str = "these numbers come from summaries, so savings are estimated without replaying the events; what_if, task_regions and phases require the events (--from events)";
+const WITHOUT_REPLAY: &str = "these numbers come from the summaries in the traces, so savings are estimated without replaying the events; what_if, task_regions and phases require the events (--from events)";
 
 impl Stats {
     /// The statistics of all `inputs`, with the names that `symbols` finds. The report lists problems of the inputs.
@@ -334,7 +334,7 @@ impl Run<'_> {
             stats.constructs.iter_mut().for_each(|construct| construct.set_event_cost(event_ps));
             if stats.constructs.iter().any(|construct| construct.is_near_event_cost) {
                 stats.notes.push(format!(
-                    "{NEAR_EVENT_COST} marks constructs that on average take less time than recording three events ({:.0} ns each), so their time is mostly the tracer's",
+                    "{NEAR_EVENT_COST} marks constructs that take, on average, less time than the tracer needs to record three events ({:.0} ns each); most of their recorded time is the tracer's own time",
                     event_ps as f64 / 1e3
                 ));
             }

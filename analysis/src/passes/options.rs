@@ -84,10 +84,10 @@ impl fmt::Display for NoAnswer {
             NoAnswer::Window { end } => {
                 write!(f, "the window is empty: the timeline ends at {}s", *end as f64 / 1e9)
             }
-            NoAnswer::Phase { .. } => f.write_str("there is no phase of that name"),
+            NoAnswer::Phase { .. } => f.write_str("the trace has no phase of that name"),
             NoAnswer::Steps { count: 0 } => f.write_str("the trace has no time steps"),
             NoAnswer::Steps { count } => {
-                write!(f, "the trace does not have these time steps: it has {count}")
+                write!(f, "the trace does not have these time steps: its last time step is {count}")
             }
             NoAnswer::Summary(path) => {
                 write!(f, "the summary in {} is inconsistent", path.display())

@@ -49,7 +49,7 @@ impl Scalability {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
                 reason:
-                    "there are several processes, and the trace does not show which process waits for which"
+                    "the run has several processes, and the trace does not show which processes wait for each other"
                         .to_owned(),
                 ..NotPredicted::default()
             });
@@ -111,7 +111,7 @@ fn change(
     let costs = part.costs(region) as f64 / busiest.max(1) as f64;
     if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
         return Err(format!(
-            "even with the recorded schedule, the replay of the region takes {:.0} % of the recorded time, so that predictions would not be reliable",
+            "a replay of the region with the recorded schedule takes {:.0} % of the recorded time, so predictions would not be reliable",
             modelled * 100.0 / recorded.max(1.0)
         ));
     }

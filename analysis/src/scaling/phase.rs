@@ -38,28 +38,34 @@ pub(crate) enum Problem {
 impl Problem {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Problem::Nested => "a nested region, whose number of threads is not known",
+            Problem::Nested => "the region contains a nested region, whose number of threads is not known",
             Problem::Unreported => {
-                "code outside of the loops and tasks that the runtime reports: this includes GCC's static loops, which are divided among threads"
+                "the region contains code outside of the loops and tasks that the runtime reports, for example GCC's static loops, which are divided among threads"
             }
             Problem::Doacross => {
-                "a loop with ordered depend(sink): the runtime does not report how long threads wait for each other"
+                "the region contains a loop with ordered depend(sink), and the runtime does not report how long threads wait for each other"
             }
             Problem::Cancelled => {
-                "a construct that was cancelled: the amount of work that is skipped depends on the order in which threads run"
+                "the region contains a construct that was cancelled, so the amount of skipped work depends on the order in which threads run"
             }
             Problem::Alone => {
-                "code outside of loops and tasks: a run with one thread does not show whether every thread does all of this work, or the program divides it by omp_get_thread_num()"
+                "the region contains code outside of loops and tasks, and a run with one thread does not show whether each thread executes all of this work, or only a share selected by omp_get_thread_num()"
             }
             Problem::Replicated => {
-                "most of the time is spent in code outside of loops and tasks: it is not known whether every thread does all of this work, or the program divides it by omp_get_thread_num()"
+                "most of the time is spent in code outside of loops and tasks, and the trace does not show whether each thread executes all of this work, or only a share selected by omp_get_thread_num()"
             }
-            Problem::Sections => "sections: the runtime does not report which thread executes which section",
+            Problem::Sections => {
+                "the region contains sections, and the runtime does not report which thread executes which section"
+            }
             Problem::Divided => {
-                "code outside of loops and tasks takes a different time on each thread: the program may divide this code among threads by thread number"
+                "code outside of loops and tasks takes a different time on each thread, so the program may divide the work of this code by thread number"
             }
-            Problem::Static => "a static loop whose iterations and chunks the runtime does not report",
-            Problem::TooLarge => "more than 40,000 tasks or 130,000 chunks between two barriers",
+            Problem::Static => {
+                "the region contains a static loop whose iterations and chunks the runtime does not report"
+            }
+            Problem::TooLarge => {
+                "the region contains more than 40,000 tasks or 130,000 chunks between two barriers"
+            }
         }
     }
 }

@@ -159,59 +159,59 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 /// iterations waited for others by `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
 pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
-    let members = "the runtime does not report which threads belong to a team; the cause of these threads' time in regions is unknown";
+    let members = "the runtime does not report which threads belong to a team, so the causes of the threads' time in regions are not known";
     let rows = [
         (
             !reports.preemptions,
             Cause::Preempted,
-            "the trace was recorded without --cpu-time; preempted time counts as useful",
+            "the trace was recorded without --cpu-time; time lost to preemption counts as useful time",
         ),
         (!reports.members, Cause::Fork, members),
         (!reports.members, Cause::Join, members),
         (
             !barriers || !reports.members,
             Cause::Imbalance,
-            "the runtime does not report barriers and their teams; waits at barriers count as useful or as barrier time",
+            "the runtime does not report barriers and their teams; waits at barriers count as useful time or as barrier time",
         ),
         (
             !barriers,
             Cause::Barrier,
-            "the runtime does not report barriers; waits at barriers count as useful",
+            "the runtime does not report barriers; waits at barriers count as useful time",
         ),
         (
             !barriers || !reports.tasks,
             Cause::TaskStarvation,
-            "the runtime does not report barriers or when tasks run; this time counts as barrier time or as useful",
+            "the runtime does not report barriers or the times at which tasks run; the time in which threads lack tasks counts as barrier time or as useful time",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits && !reports.taskgroup_waits,
             Cause::TaskWait,
-            "the runtime does not report taskwaits; waits in taskwaits count as useful",
+            "the runtime does not report taskwaits; waits in taskwaits count as useful time",
         ),
         (
             !reports.inlined,
             Cause::Atomic,
-            "GCC inlines most atomic updates; waits for atomic updates count as useful",
+            "GCC inlines most atomic updates; waits for atomic updates count as useful time",
         ),
         (
             !reports.inlined,
             Cause::Reduction,
-            "GCC inlines reductions; the time of reductions counts as useful",
+            "GCC inlines reductions; the time of reductions counts as useful time",
         ),
         (
             !reports.lock_waits,
             Cause::Lock,
-            "the runtime does not report waits for locks; these waits count as useful",
+            "the runtime does not report waits for locks; these waits count as useful time",
         ),
         (
             has_doacross,
             Cause::Ordered,
-            "runtimes report dependences of doacross loops only after the wait; these waits count as useful",
+            "runtimes report a dependence of a doacross loop only after the wait for it; these waits count as useful time",
         ),
         (
             !reports.critical_waits,
             Cause::Critical,
-            "the runtime does not report waits for critical regions; these waits count as useful",
+            "the runtime does not report waits for critical regions; these waits count as useful time",
         ),
     ];
     let applies = |(is_unseen, cause, why)| match is_unseen {

@@ -25,7 +25,8 @@ Example:
   omptrace check traces/ && echo sound
   omptrace check app.otf2")]
 pub(crate) struct Check {
-    /// Traces, directories of traces, or OTF2 archives written by any tool (give the directory or its anchor file, *.otf2)
+    /// Traces, directories of traces, or OTF2 archives written by any tool (for an archive, give its directory or its
+    /// anchor file, *.otf2)
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// How much of the answer; an object per line and input.

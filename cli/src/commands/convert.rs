@@ -28,7 +28,7 @@ use crate::seal::summaries;
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Several inputs are merged into one timeline, aligned by the clocks of their hosts. Processes are sorted by MPI rank, then by start time.
+Several inputs are merged into one timeline and aligned by means of the clocks of their hosts. Processes are sorted by MPI rank, then by start time.
 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
@@ -58,10 +58,10 @@ pub(crate) struct Convert {
     /// extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// Write only part I of N (parquet only). The part contains every N-th process, from number I on. If there are
-    /// fewer than N processes, large processes are divided among several parts. Parts that are already in the directory
-    /// are kept. Several machines can therefore write one data set: run the command on each machine with all inputs
-    /// and a different I
+    /// Write only part I of N (parquet only). The part contains every N-th process, starting with the I-th. If there
+    /// are fewer than N processes, large processes are divided among several parts. Parts that are already in the
+    /// directory are kept. Several machines can therefore write one data set: run the command on each machine with all
+    /// inputs and a different I
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Also export each chunk of dynamic and guided loops (one slice per chunk)
@@ -70,9 +70,9 @@ pub(crate) struct Convert {
     /// Also export the critical path of each process as a track, with arrows where the path moves to another thread
     #[arg(long)]
     pub(crate) critical_path: bool,
-    /// Instead of converting, write a copy of each trace that can be shared, without the program's arguments, host
-    /// names and directories. Names of functions, files and OpenMP variables are kept. With several inputs, OUT is a
-    /// directory
+    /// Instead of converting, write a copy of each trace for sharing with others. The copy does not contain the
+    /// program's arguments, host names or directories. Names of functions, files and OpenMP variables are kept. With
+    /// several inputs, OUT is a directory
     #[arg(long, requires = "output", conflicts_with_all = ["to", "split", "part_of", "chunks", "critical_path", "window", "threads", "min_duration"])]
     pub(crate) anonymise: bool,
     /// Number of threads to use; does not affect the output [default: the number of CPUs]
@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 format.name
             ))
             .hint(match format.is_tables() {
-                true => "to export part of the rows, use --part 1/4",
+                true => "to export only a part of the processes, use --part 1/4",
                 false => "to export a time window, use --window 2.0s..2.5s",
             }));
         }

@@ -20,9 +20,9 @@ use crate::output::{message, streams};
 #[command(
     override_usage = "omptrace diff [OPTIONS] <BEFORE>... -- <AFTER>...\n       omptrace diff [OPTIONS] <BEFORE> <AFTER>",
     after_help = "\
-A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Regions are matched by construct, function and line, even if lines have moved. Three runs in each set show how much runs vary without a change; ten also reveal small differences. A difference is reported if it is statistically significant and at least as large as --min-effect. For times, --min-effect is a percentage of the duration before the change; for efficiencies, it is in percentage points.
+A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Regions are matched by construct, function and line, even if lines have moved. Three runs in each set show how much runs vary even without a change; ten runs also reveal small differences. A difference is reported if it is statistically significant and at least as large as --min-effect. For times, --min-effect is a percentage of the duration before the change; for efficiencies, it is in percentage points.
 
---fail-on takes a comma-separated list of changes. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause such as imbalance. Each condition applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that location together. Changes in times are percentages of the duration before the change (of the run or of these regions). Changes in efficiencies are in percentage points.
+--fail-on takes a comma-separated list of conditions. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause of lost time such as imbalance. Each condition applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that location together. If NAME is a time, N is a percentage of the duration before the change (of the run or of these regions). If NAME is an efficiency, N is in percentage points.
 
 Exit status: 0 if the runs were compared, 1 if a --fail-on condition was met, 2 on error.
 
@@ -39,10 +39,11 @@ pub(crate) struct Diff {
     /// Runs after the change
     #[arg(last = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// Exit with status 1 if one of these changes is found, for example 'parallel_efficiency<-3%,duration@solve.c:41>5%'
+    /// Exit with status 1 if one of these conditions is met, for example
+    /// 'parallel_efficiency<-3%,duration@solve.c:41>5%'
     #[arg(long, value_name = "NAME<N%,...")]
     pub(crate) fail_on: Vec<Conditions>,
-    /// Do not report differences smaller than this
+    /// Do not report differences smaller than PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = units::percent)]
     pub(crate) min_effect: f64,
     /// Where to look for names that the traces do not bring along.

@@ -41,7 +41,7 @@ Examples:
   omptrace doctor -- mpirun -n 4 ./app --size 100")]
 pub(crate) struct Doctor {
     /// Check whether this program can be traced, and how. Give the whole command, as you would for `record`, because
-    /// the program to trace may be one of its arguments (for example with `mpirun`)
+    /// the program to trace may be one of the command's arguments (for example with `mpirun`)
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
@@ -51,7 +51,8 @@ pub(crate) struct Doctor {
     /// How much of the answer.
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
-    /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
+    /// The tracer's library [default: libomptrace.so in the directory of the omptrace command, or in ../lib relative to
+    /// that directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
     /// Path of the LLVM or Intel runtime to use for programs built by GCC [default: the newest one installed]
@@ -309,7 +310,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
     for path in namesakes {
         notes.push(Remark {
             what: format!(
-                "{} has the same file name as the tracer (Extrae also has a library of that name)",
+                "{} has the same file name as the tracer's library (Extrae, for example, has a library of this name)",
                 path.display()
             ),
             remedy: format!(
@@ -336,7 +337,8 @@ fn other_tools() -> Vec<Remark> {
     let named = find_tracer::variable("OMPTRACE_NEXT_TOOL");
     let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
-        let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and no other tool receives events";
+        let what =
+            "OMPTRACE_CHAIN=0 is set, so the tracer is the only tool, and no other tool receives events";
         let remedy = "unset OMPTRACE_CHAIN to let the tracer pass events on to another tool";
         return vec![remark(what.to_owned(), remedy)];
     }
@@ -344,11 +346,11 @@ fn other_tools() -> Vec<Remark> {
     if let Some(listed) = listed {
         remarks.push(remark(
             format!(
-                "OMP_TOOL_LIBRARIES={} is set: a runtime uses only the first tool in this list that accepts the runtime",
+                "OMP_TOOL_LIBRARIES={} is set; a runtime uses only the first tool in this list that accepts the runtime",
                 listed.display()
             ),
             match named {
-                Some(_) => "`omptrace record` puts the tracer first in this list; the tracer passes events on to OMPTRACE_NEXT_TOOL instead",
+                Some(_) => "`omptrace record` puts the tracer first in this list; the tracer passes events on to the tool in OMPTRACE_NEXT_TOOL, not to the tools in the list",
                 None => "`omptrace record` puts the tracer first in this list; the tracer passes events on to the first of these tools that accepts the runtime",
             },
         ));
@@ -357,7 +359,7 @@ fn other_tools() -> Vec<Remark> {
         let is_missing = named.as_encoded_bytes().contains(&b'/') && !Path::new(&named).exists();
         remarks.push(remark(
             format!(
-                "OMPTRACE_NEXT_TOOL={} is set: the tracer passes events on to this tool",
+                "OMPTRACE_NEXT_TOOL={} is set, so the tracer passes events on to this tool",
                 named.display()
             ),
             match is_missing {

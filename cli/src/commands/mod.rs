@@ -101,21 +101,21 @@ commands! {
     Convert: convert::run;
     /// Open traces in Perfetto's UI, in a browser
     View: view::run;
-    /// Show where the time went: causes, places, efficiencies, findings
+    /// Show where the time went: causes of lost time, source locations, efficiencies, findings
     Stats: stats::run;
     /// Write a self-contained HTML report
     Report: report::run;
     /// Watch where a running program's time goes
     Top: top::run;
-    /// Compare two sets of runs and report statistically significant changes
+    /// Compare two sets of runs and report statistically significant differences
     Diff: diff::run;
     /// Show how a program scales, from runs with different numbers of threads or processes
     Scaling: scaling::run;
-    /// Show what was traced, where, when, how it ended, and what was lost
+    /// Show what was traced, where and when, how the program ended, and which data was lost
     Info: info::run;
     /// Print every event as it was recorded
     Dump: dump::run;
-    /// Check traces for damage, loss and contradictions
+    /// Check traces for damage, lost data and contradictions
     Check: check::run;
     /// Check which OpenMP runtimes and programs on this machine can be traced
     Doctor: doctor::run;

@@ -73,9 +73,10 @@ pub(crate) enum Symbols {
     /// the program is rebuilt.
     #[default]
     Embed,
-    /// Leave the lookup to `convert`, which uses the files that exist then, or to `symbolize`, which stores the names.
+    /// Leave the lookup to `convert`, which reads the program's files as they are at that time, or to `symbolize`,
+    /// which stores the names in the trace.
     Later,
-    /// Do not look up names; places are shown as modules and offsets.
+    /// Do not look up names; source locations are then shown as modules and offsets.
     Off,
 }
 
@@ -117,7 +118,7 @@ pub(crate) struct Record {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// When to analyse the traces: after the run for a limited time, after the run until done, or later
+    /// When to analyse the traces: after the run with a time limit, after the run without a time limit, or later
     #[arg(long = "summary", alias = "analyse", value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) analyse: Analyse,
     /// Show `omptrace top` while the program runs. The program's input and output must be redirected away from the
@@ -196,7 +197,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         Some(root) => {
             libraries.clear();
             message::note(&format!(
-                "the root directory {} does not contain the tracer's libraries, so these libraries are not preloaded into programs that run in this root directory",
+                "the tracer's libraries are not preloaded into programs that run in the root directory {}, because this directory does not contain the libraries",
                 root.display()
             ));
         }
@@ -240,22 +241,16 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     if let Some(preload) = preload {
         preload.end();
     }
-    if let End::Signal(signal) = ran.end {
-        message::note(&format!(
-            "{} was killed by {}",
-            arguments.program[0].display(),
-            child_process::signal_name(signal)
-        ));
-    }
-    for hint in crash_hints::hints(ran.end) {
-        message::hint(hint);
-    }
-    if is_audited && ran.end == End::Exit(NOT_LOADED) {
-        message::hint(AUDIT_NEEDS_ROOM);
-    }
-    if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
-        message::hint(&hint);
-    }
+    let report_death = |is_known| {
+        let program = &arguments.program[0];
+        crash_hints::report(ran.end, (!is_known).then_some(Path::new(program)));
+        if is_audited && ran.end == End::Exit(NOT_LOADED) {
+            message::hint(AUDIT_NEEDS_ROOM);
+        }
+        if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
+            message::hint(&hint);
+        }
+    };
     let mut notes = registry.notes();
     let unnoted = unregistered_traces::find(&output, registry.folder(), &notes.sessions, since);
     report_unnoted(&unnoted);
@@ -270,6 +265,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     };
     let jobs = jobs(arguments, notes.sessions, (ran, &energy), &decision, &symbols);
     if jobs.is_empty() {
+        report_death(false);
         message::warning(match unseen {
             None => "nothing was traced",
             Some(_) => "no trace was found",
@@ -284,7 +280,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     } else {
         if let Some(reason) = &notes.unread {
             message::warning(&format!(
-                "there may be more traces, but the notes about them cannot be read: {reason}"
+                "there may be more traces, but the directory in which processes register their traces cannot be read: {reason}"
             ));
         }
         let done = sealing::seal_all(jobs);
@@ -294,7 +290,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         if let Decision::ReplaceBy(stand_in) = &decision {
             libgomp_replacement::report(&done, stand_in, &programs, &loader);
         }
-        report_end(arguments, &output, &ran, &done, added, &decision);
+        report_death(report_end(arguments, &output, &ran, &done, added, &decision));
     }
     Ok(Outcome::Program(ran.end.status()))
 }
@@ -350,8 +346,8 @@ fn without_lines(done: &[SealedTrace]) -> Option<String> {
     Some(format!("{name}{more}: {}", symbols::Problem::NoDebugInfo))
 }
 
-/// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
-/// well, nor by the ranks of a launch but the first.
+/// Prints how the program ended, where its time went and where the traces are, unless `--quiet` is set or this process
+/// is not the first rank. Returns whether it was printed.
 fn report_end(
     arguments: &Record,
     output: &OsStr,
@@ -359,18 +355,18 @@ fn report_end(
     done: &[SealedTrace],
     added: Option<Added>,
     decision: &Decision,
-) {
+) -> bool {
     let rank = LaunchedRank::of_this_process();
     let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
     if done.iter().all(|done| done.result.is_err()) {
-        return;
+        return false;
     }
     if arguments.quiet || is_another_rank {
         let (held, is_whole) = sealing::held(done);
         if !is_whole {
             message::warning(&format!("{}: {held}", typed_all(&summaries::completed(done))));
         }
-        return;
+        return false;
     }
     sealing::report_withheld(done);
     let hidden = match decision {
@@ -388,6 +384,7 @@ fn report_end(
         of_job.and_then(|rank| job_traces::of_all_ranks(&summaries::completed(done), rank, ran.started));
     let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank, job };
     record_summary::report(&end, added);
+    true
 }
 
 const OUTPUT: &str = "OMPTRACE_OUTPUT";
@@ -408,7 +405,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &UnregisteredTraces) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} belongs to this run, although there is no note about it (its process ran as another user or in another container, or removed the note)",
+            "{} belongs to this run, although its process did not register the trace (the process ran as another user or in another container, or removed the registration)",
             message::near(&session.trace).display()
         ));
     }
@@ -442,10 +439,10 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown && processor::THIS.observes_libgomp() => message::note(
-            "no OpenMP runtime was found before the run; GCC programs and libraries that are loaded later are not traced, because libomptgomp.so is not installed next to the tracer",
+            "no OpenMP runtime was found before the run; if this command starts GCC programs, or loads GCC libraries, they are not traced, because libomptgomp.so is not installed next to the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime was found before the run; programs started by this command are traced (GCC programs on libgomp)",
+            "no OpenMP runtime was found before the run; programs that this command starts are traced; GCC programs run on their own runtime (libgomp)",
         ),
         // Said when it has been seen to matter: see [`report_end`].
         Decision::Keep | Decision::ObserveBy(_) => {}
@@ -458,7 +455,7 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
             }
             if !stand_in.lacking.is_empty() {
                 message::warning(&format!(
-                    "{}: results may be wrong, and the program may crash",
+                    "{}; the program's results may be wrong, and the program may crash",
                     diagnosis::cannot_replace(stand_in)
                 ));
             }
@@ -481,13 +478,13 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
 const NOT_LOADED: i32 = 127;
 
 /// What is to be done where the loader cannot load a program because another library audits.
-const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", increase the space for thread-local storage, which is small with --audit, by setting GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
+const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, which increases the space for thread-local storage, or leave out --audit, with which this space is small";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
 const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if the runtime finds the tracer but cannot load it, record with --preload";
 
 /// Where a trace may be that `record` does not find.
-const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere: the tracer prints the path to stderr";
+const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere; in that case, the tracer prints the path of the trace to stderr";
 
 /// Runs the program to its end.
 fn start(
@@ -539,7 +536,7 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
         }
         // The kernel says so of the interpreter in the first line, and of the loader.
         Ok(_) if not_found => failure.hint(
-            "the file exists, but its loader is missing or, if it is a script, the interpreter that its first line names",
+            "the file exists, but its loader is missing or, if the file is a script, the interpreter in its first line is missing",
         ),
         _ => failure,
     }
@@ -549,9 +546,9 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
     let then = "to finish any traces that exist, use omptrace recover";
     match (&notes.unread, unseen) {
-        (Some(error), _) => {
-            Some(format!("the notes about the program's traces cannot be read: {error}; {then}"))
-        }
+        (Some(error), _) => Some(format!(
+            "the directory in which processes register their traces cannot be read: {error}; {then}"
+        )),
         (None, Some((path, error))) => {
             Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
         }
@@ -570,7 +567,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
             message::near(moved).display()
         ));
     }
-    let text = "the program removed the directory with the notes about its traces (see TMPDIR); finish the traces with omptrace recover";
+    let text = "the program removed the directory in which its processes register their traces (in TMPDIR); finish the traces with omptrace recover";
     notes.is_gone.then(|| text.to_owned())
 }
 
@@ -673,13 +670,13 @@ fn report_likely_reason(
         // libgomp has no words about tools.
         (Traceable::Observed, _) => (
             format!(
-                "{path} can be traced, but either it executed no OpenMP construct that calls libgomp, or LD_PRELOAD did not reach it"
+                "{path} can be traced, but either the program executed no OpenMP construct that calls libgomp, or the program was started without LD_PRELOAD"
             ),
             Some(format!("{}; {WHERE_ELSE}", advice::KEEP_PRELOAD)),
         ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
-                "{path} can be traced, but either it executed no OpenMP construct, or its runtime did not load the tracer"
+                "{path} can be traced, but either the program executed no OpenMP construct, or its runtime did not load the tracer"
             ),
             Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
         ),

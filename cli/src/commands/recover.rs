@@ -14,7 +14,7 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace recover`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Adds the events that a killed program left in its spool, compresses the trace, and adds an index and a summary. It is safe to interrupt and repeat.
+Adds the events that a killed program left in its spool (the file that holds the event buffers), compresses the trace, and adds an index and a summary. You can stop the command at any time and run it again.
 
 Examples:
   omptrace recover app.omptrace
@@ -22,10 +22,10 @@ Examples:
 pub(crate) struct Recover {
     /// Finish traces even if it is not known whether their processes have ended
     ///
-    /// If a process runs on another host or in another container, the lock that it holds on its trace may be the only
-    /// sign that it is still running, and not every file system shows this lock. Use this option only when you know
-    /// that the processes have ended: a process that is still running would lose everything that it records from then
-    /// on.
+    /// If a process runs on another host or in another container, the lock on its trace may be the only sign that the
+    /// process is still running, and some file systems do not make this lock visible to other hosts or containers. Use
+    /// this option only when you know that the processes have ended. If a process is still running, everything that it
+    /// records after this command is lost.
     #[arg(long)]
     pub(crate) force: bool,
     /// Summaries.

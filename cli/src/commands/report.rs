@@ -34,7 +34,7 @@ const MAX_INFOS: usize = 16;
     after_help = "\
 The report is a single file of at most 1 MB that needs no network. It shows where the time went, the findings, a timeline of all threads, the regions and the sources, with the same numbers as `omptrace stats`.
 
-With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does, and how the program scales if the numbers of threads differ; everything else in the report is about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
+With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does. If the numbers of threads differ, the report also shows how the program scales. Everything else in the report is about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
 
 Examples:
   omptrace report app.omptrace -o report.html
@@ -42,7 +42,7 @@ Examples:
   omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Report {
-    /// Traces of one run, or directories of traces. Runs before -- are the runs to compare with
+    /// Traces of one run, or directories of traces. Runs before -- are those with which the runs after -- are compared
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Runs after the change
@@ -54,9 +54,9 @@ pub(crate) struct Report {
     /// Write Markdown of at most 64 KiB, for tickets and CI job summaries
     #[arg(long)]
     pub(crate) md: bool,
-    /// Directory with source files that the report may quote, even if the program was built elsewhere. Can be
-    /// repeated. Hidden files are never quoted. Files that match a checksum stored by Clang are quoted from any
-    /// directory [default: the current directory, or the checkout that contains it]
+    /// Directory with source files that the report may quote, even if the program was built elsewhere. Can be repeated.
+    /// Hidden files are never quoted. Files that match the checksum in Clang's debug information are quoted from any
+    /// directory [default: the current directory, or the version-control checkout that contains it]
     #[arg(long = "source", value_name = "DIR")]
     pub(crate) source_dirs: Vec<PathBuf>,
     /// Do not quote the program's sources
@@ -228,7 +228,7 @@ fn sources(
     if !files.is_empty() {
         let names: Vec<&str> = files.iter().map(|file| &*file.found).collect();
         message::note(&format!(
-            "the report contains source lines of {}; --no-source leaves them out",
+            "the report contains source lines of {}; to leave out source lines, use --no-source",
             names.join(", ")
         ));
     }

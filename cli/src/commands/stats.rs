@@ -77,8 +77,8 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "FROM..TO", value_parser = units::window_or_steps, allow_hyphen_values = true)]
     pub(crate) window: Option<Window>,
     /// Analyse only the time in which a thread was in this phase of the program: NAME, DOMAIN/NAME, a pattern with *
-    /// and ?, or NAME#3 for its third instance; 'recording on' is the time in which the program had recording switched
-    /// on
+    /// and ?, or NAME#3 for the third instance of the phase; 'recording on' is the time in which the program had
+    /// recording switched on
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
     /// Analyse only matching threads: a number (0 is the first thread of a process), an operating-system thread id,
@@ -88,7 +88,7 @@ pub(crate) struct Stats {
     /// Number of threads to use; does not affect the result [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
-    /// Number of threads available to each process [default: the peak number observed]
+    /// Number of threads available to each process [default: the peak number of threads observed]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
     /// Where numbers come from.
@@ -171,7 +171,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     let (mut stats, report) = analysed.map_err(not_there)?;
     if launches.len() > 1 {
         let note = format!(
-            "the inputs are {} separate runs, analysed as one: percentages also include the time between the runs, in which nothing was observed",
+            "the inputs are {} separate runs, analysed as one run; percentages also include the time between the runs, in which nothing was recorded",
             launches.len()
         );
         message::warning(&note);
@@ -329,11 +329,11 @@ fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         NoAnswer::Phase { known } if known.is_empty() => failure.hint(
-            "a program names phases with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\") at the start of a phase and command 65 at its end",
+            "a program marks phases with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\") at the start of a phase and omp_control_tool(65, 0, NULL) at its end",
         ),
-        NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
+        NoAnswer::Phase { known } => failure.hint(format!("the phases are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
-        NoAnswer::Steps { .. } => failure.hint("time steps are the program's frames or, without frames, a range that occurs at least 8 times"),
+        NoAnswer::Steps { .. } => failure.hint("time steps are the frames that the program marks or, without frames, the executions of a range that occurs at least 8 times"),
         NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
     }
 }
@@ -364,7 +364,7 @@ fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
 /// What to do about a table that needs samples, where the trace has none.
 fn hint_at_sampling(stats: &Numbers, by: By) -> String {
     match by == By::Function && stats.sampling.is_none() {
-        true => "hint: omptrace record --sample PROGRAM\n".to_owned(),
+        true => "hint: to take samples, use omptrace record --sample PROGRAM\n".to_owned(),
         false => String::new(),
     }
 }
@@ -409,8 +409,7 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     let mut shortened = String::new();
     for rows in [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] {
         shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
-        shortened +=
-            "\nshortened; use --limit N to print N rows of each table, or --all to print everything\n";
+        shortened += "\ntables were shortened; use --limit N to print N rows of each table, or --all to print everything\n";
         if shortened.len() <= room {
             return Ok(shortened);
         }

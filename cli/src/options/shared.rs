@@ -19,18 +19,19 @@ pub(crate) struct Tracer {
     /// Its variables.
     #[command(flatten)]
     pub(crate) settings: SettingOptions,
-    /// Keep only the last SIZE of events per thread, for example 64M, and write them at the end (flight-recorder
-    /// mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
+    /// Keep only the last SIZE bytes of each thread's events, for example 64M; the tracer writes them when the program
+    /// ends (flight-recorder mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
     pub(crate) flight: Option<String>,
     /// Do not store the texts of annotations, except the names of domains and categories [OMPTRACE_ANNOTATION_TEXT]
     #[arg(long)]
     pub(crate) no_annotation_text: bool,
-    /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
+    /// The tracer's library [default: libomptrace.so in the directory of the omptrace command, or in ../lib relative to
+    /// that directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
     /// Always preload the tracer. This is needed, for example, if the program loads a runtime older than OpenMP 5.0
-    /// while it runs, or if a script starts a program that uses such a runtime [LD_PRELOAD]
+    /// with dlopen, or if a script starts a program that uses such a runtime [LD_PRELOAD]
     #[arg(long)]
     pub(crate) preload: bool,
 }
@@ -50,7 +51,8 @@ pub(crate) struct Libgomp {
     /// then asks libomptgomp.so about each symbol that it binds [LD_AUDIT]
     #[arg(long)]
     pub(crate) audit: bool,
-    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the program's own runtime, or else the newest one installed]
+    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the one that the program needs, or else
+    /// the newest one installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
@@ -58,7 +60,7 @@ pub(crate) struct Libgomp {
 /// The treatment of libgomp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLibgomp {
-    /// Observe libgomp if it is needed.
+    /// Observe libgomp if the program may need it.
     #[default]
     Auto,
     /// Always observe libgomp, even for launchers and scripts, whose programs are not known in advance.
@@ -72,8 +74,9 @@ pub(crate) enum WhenLibgomp {
 /// Where names are looked up.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DebugDirs {
-    /// Directory with debug files or the traced programs, stored as `.build-id/12/345678.debug` or under their own
-    /// names. Can be repeated [default: the directory of each program, and /usr/lib/debug]
+    /// Directory in which to look for debug files and the traced programs; the files can be stored as
+    /// `.build-id/12/345678.debug` or under their own names. Can be repeated [default: the directory of each program,
+    /// and /usr/lib/debug]
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Vec<PathBuf>,
 }
@@ -101,7 +104,7 @@ pub(crate) struct Part {
     /// part of a name, for example 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
-    /// Hide slices shorter than this, for example 10us; instants are kept
+    /// Hide slices shorter than TIME, for example 10us; instants (events without a duration) are kept
     #[arg(long, value_name = "TIME", value_parser = units::nanoseconds)]
     pub(crate) min_duration: Option<u64>,
     /// Details to store with each slice

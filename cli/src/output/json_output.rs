@@ -40,18 +40,18 @@ pub(crate) struct AnswerOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print one value of the JSON, for example findings.0.text. A name after a list selects that field of every
-    /// element, for example regions.line
+    /// Print one value of the JSON output, for example findings.0.text. A field name after a list selects that field of
+    /// every element, for example regions.line
     #[arg(long, value_name = "PATH")]
     pub(crate) select: Option<String>,
     /// Print at most N rows of each list or table; 0 means no limit
     #[arg(long = "limit", alias = "top", value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Print at most SIZE of JSON, or of `stats` tables, for example 16K; rows that do not fit are left out
+    /// Print at most SIZE bytes of JSON, or of `stats` tables, for example 16K; rows that do not fit are left out
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["top", "all"])]
     pub(crate) max_bytes: Option<u64>,
-    /// Do not truncate tables on a terminal. JSON, and output to files and pipes, is truncated only by --limit and
-    /// --max-bytes
+    /// Do not truncate tables on a terminal. JSON, and tables in files and pipes, are truncated only if --limit or
+    /// --max-bytes is given
     #[arg(long, conflicts_with = "top")]
     pub(crate) all: bool,
 }

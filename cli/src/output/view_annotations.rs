@@ -61,7 +61,8 @@ pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
     let (Some(first), Some(last)) = (pieces.clone().next(), pieces.last()) else {
         return Highlights::of_tracks(tracks);
     };
-    let whole = (first.begin, last.end);
+    // The timeline begins at 0. The critical path begins earlier, with the process.
+    let whole = (first.begin.max(0), last.end);
     tracks.extend(paths);
     let answers = &stats.answers;
     let finding = answers.findings.first();

@@ -3,8 +3,10 @@
 //! From outside, these cannot be told apart, because only the signal is known. So the message explains how to find out.
 
 use std::ffi::c_int;
+use std::path::Path;
 
-use crate::record::child_process::End;
+use crate::output::message;
+use crate::record::child_process::{End, signal_name};
 
 /// Signals that faulty code causes.
 const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV];
@@ -25,6 +27,14 @@ fn is_of(end: End, signal: c_int) -> bool {
     end == End::Signal(signal) || end == End::Exit(128 + signal)
 }
 
+/// Reports that the program was killed, if `program` is given, and what to try.
+pub(crate) fn report(end: End, program: Option<&Path>) {
+    if let (End::Signal(signal), Some(program)) = (end, program) {
+        message::note(&format!("{} was killed by {}", program.display(), signal_name(signal)));
+    }
+    hints(end).into_iter().for_each(message::hint);
+}
+
 /// What to try after this end; empty if it does not indicate a fault.
 pub(crate) fn hints(end: End) -> Vec<&'static str> {
     if is_of(end, libc::SIGSYS) {
@@ -34,8 +44,7 @@ pub(crate) fn hints(end: End) -> Vec<&'static str> {
         return Vec::new();
     }
     let mut hints = vec![
-        "run the program without omptrace: the signal does not show whether tracing contributed to the crash",
-        "if the program survives without omptrace, leave out the events at which runtimes are known to crash: try --events default,-dependences,-error, then --events default,-task,-mutex, then --events parallel",
+        "run the program without omptrace to find out whether tracing contributed to the crash. If the program survives, leave out the events at which runtimes are known to crash: try --events default,-dependences,-error, then --events default,-task,-mutex, then --events parallel",
     ];
     if is_of(end, libc::SIGABRT) {
         hints.push(

@@ -31,7 +31,7 @@ pub(crate) enum WhenMpi {
     /// If the program needs an MPI library, or if an MPI launcher starts the program
     #[default]
     Auto,
-    /// Always, even if neither can be detected before the run
+    /// Always, even if no MPI library or launcher can be detected before the run
     On,
     /// Never
     Off,

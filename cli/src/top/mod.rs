@@ -37,7 +37,7 @@ const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 /// `omptrace top`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`top` reads the recorded events from outside, so it does not disturb the program. It needs no root privileges. A process has no trace before its first OpenMP construct.
+`top` reads the files to which the tracer writes, so it neither disturbs the program nor needs root privileges. It can show a process only after the process's first OpenMP construct, because the process has no trace before then.
 
 Examples:
   omptrace top                         all traced programs that run here
@@ -51,10 +51,10 @@ pub(crate) struct Top {
     /// Print one snapshot and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// Length of the observed window, for example 500ms; in a finished trace, the window is the last part of the trace
+    /// Length of the time window to show, for example 500ms; for a finished trace, the window is at the end of the run
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::nanoseconds)]
     pub(crate) interval: u64,
-    /// Available threads per process [default: the peak number observed]
+    /// Number of threads available to each process [default: the peak number of threads observed]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
     /// Where to look for names that the traces do not bring along.

@@ -241,7 +241,7 @@ fn what_stats_is_to_select_must_be_there() {
     let folder = folder_with_trace("what_stats_is_to_select_must_be_there");
     for (options, words) in [
         ("--window 1000s..", "the window is empty"),
-        ("--phase solve", "there is no phase of that name"),
+        ("--phase solve", "the trace has no phase of that name"),
         ("--thread nobody", "no thread named nobody"),
     ] {
         let said = said(&folder, &format!("stats made.omptrace {options}"));

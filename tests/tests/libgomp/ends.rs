@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use omptrace_tests::sanitized;
 use omptrace_tests::trace::{Counts, Traces, counts, dump, info, omptrace};
 
-use crate::{adapted, bare, command, compiled, conformance, output};
+use crate::{adapted, bare, compiled, conformance, output};
 
 /// Threads of a team, and regions of a run of `reliability_ends`.
 const THREADS: u64 = 2;
@@ -191,7 +192,7 @@ fn threads_are_cancelled_between_regions() {
 
 /// `gcc_unwinding`, untraced.
 fn unwinding(how: &str) -> Command {
-    let mut command = command(&compiled("gcc_unwinding.cpp", &["-lstdc++"]));
+    let mut command = sanitized::command(&compiled("gcc_unwinding.cpp", &["-lstdc++"]));
     command.args([how, &THREADS.to_string(), &UNWINDING_ROUNDS.to_string()]);
     command
 }

@@ -6,13 +6,13 @@ mod places;
 mod within;
 
 use std::collections::BTreeSet;
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, compile, conformance_tool, count_tool, libgomp_adapter, runtime};
+use omptrace_tests::sanitized;
 use omptrace_tests::trace::{Counts, Traces, counts, dump, omptrace};
 use tempfile::TempDir;
 
@@ -39,31 +39,19 @@ fn prints_luck(source: &str, cancels: bool) -> bool {
     source == "cancelled_tasks.c" && cancels
 }
 
-/// A program, or a library, of GCC's. `cargo xtask sanitize` gives it further flags, words apart by spaces.
+/// A program, or a library, of GCC's.
 fn compiled(source: &str, flags: &[&str]) -> PathBuf {
-    let further = env::var("OMPTRACE_TEST_GCC_FLAGS").unwrap_or_default();
+    let further = sanitized::compiler_flags();
     let mut flags = flags.to_vec();
     if !flags.contains(&"-shared") {
-        flags.extend(further.split_whitespace());
+        flags.extend(further.iter().map(String::as_str));
     }
     compile(&format!("tests/programs/{source}"), Compiler::Gcc, &flags)
 }
 
-/// Runs a program. `cargo xtask sanitize` says under what, words apart by spaces.
-fn command(program: &Path) -> Command {
-    let runner = env::var("OMPTRACE_TEST_RUNNER").unwrap_or_default();
-    let mut words = runner.split_whitespace();
-    let Some(runner) = words.next() else {
-        return Command::new(program);
-    };
-    let mut command = Command::new(runner);
-    command.args(words).arg(program);
-    command
-}
-
 /// The program, untraced; `cancels`: with cancellation.
 fn bare(source: &str, arguments: &[&str], cancels: bool) -> Command {
-    let mut command = command(&compiled(source, &[]));
+    let mut command = sanitized::command(&compiled(source, &[]));
     command.args(arguments).env("OMP_CANCELLATION", if cancels { "true" } else { "false" });
     command
 }
@@ -205,7 +193,7 @@ fn libraries_are_unloaded_as_without_the_adapter() {
     let library = |offset: &str| compiled("unloaded_library.c", &["-shared", "-fPIC", offset]);
     let libraries = [library("-DOFFSET=0"), library("-DOFFSET=100")];
     let host = || {
-        let mut command = command(&host);
+        let mut command = sanitized::command(&host);
         command.args(&libraries);
         command
     };
@@ -227,7 +215,7 @@ fn a_library_that_is_closed_after_the_destructor_of_libgomp_does_no_harm() {
     let openmp = compiled("openmp_library.c", &["-shared", "-fPIC"]);
     let closing = compiled("closes_at_end.c", &["-fno-openmp", "-shared", "-fPIC", "-DLIBRARY"]);
     let host = || {
-        let mut command = command(&host);
+        let mut command = sanitized::command(&host);
         command.args([&openmp, &closing]);
         command
     };

@@ -142,7 +142,7 @@ fn an_old_runtime_that_is_loaded_later_is_traced_whether_it_is_seen_or_not() {
             assert_eq!(ends, u64::from(dialect == "TR2"));
             let ending = match dialect {
                 "TR2" => "ended",
-                _ => "ended by exit() without the runtime calling finalize",
+                _ => "ended by exit(), but the runtime did not call the tracer's finalize function",
             };
             assert_eq!(info["ending"], ending);
         }

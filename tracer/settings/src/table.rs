@@ -97,7 +97,7 @@ settings! {
             short: Some('o'),
             value_name: "FILE",
             bare: None,
-            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is an existing directory or ends in `/`, traces are written into this directory under the default name. Missing directories are created. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
+            help: "Name of each process's trace file: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is an existing directory or ends in `/`, traces are written into this directory under the default name. Missing directories are created. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
         }),
     }
     events: EventList {
@@ -110,7 +110,7 @@ settings! {
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Events to record: a list of `default` (all except flush and state), `all`, groups and callbacks, for example `default,flush` or `-mutex`",
+            help: "Events to record: a list of callbacks, groups of callbacks, `default` (all except flush and state) and `all`, for example `default,flush` or `-mutex`; a leading `-` excludes a callback or group",
         }),
     }
     sample: Sample {
@@ -123,7 +123,7 @@ settings! {
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Also sample call stacks. cpu requests one sample per millisecond of each thread's CPU time; cpu:RATE requests RATE samples per second of CPU time. perf:RATE can be faster than the kernel's clock tick, but samples only user mode. Append `,tasks` to any of these to also record where tasks are created. `--sample` alone means cpu",
+            help: "Also sample call stacks. `cpu` requests one sample per millisecond of each thread's CPU time; `cpu:RATE` requests RATE samples per second of CPU time. `perf:RATE` can take more than one sample per clock tick of the kernel, but only of code in user mode. Append `,tasks` to any of these values to also record where tasks are created. `--sample` without a value means `cpu`",
         }),
     }
     counters: Option<CounterList> {
@@ -149,7 +149,7 @@ settings! {
             short: None,
             value_name: "SWITCH",
             bare: Some("1"),
-            help: "Measure time lost to preemption; `--cpu-time` alone means 1",
+            help: "Measure the time lost to preemption: 1 turns this on, 0 off; `--cpu-time` without a value means 1",
         }),
     }
     annotations: AnnotationList {
@@ -175,7 +175,7 @@ settings! {
             short: None,
             value_name: "PATTERNS",
             bare: None,
-            help: "Record only annotations of domains that match these patterns, for example `solver*,-*.detail`; a leading `-` excludes domains",
+            help: "Record only annotations of domains that match these patterns, for example `solver*,-*.detail`; a pattern with a leading `-` excludes domains",
         }),
     }
     annotation_text: Switch {
@@ -209,7 +209,7 @@ settings! {
             short: None,
             value_name: "SIZE",
             bare: None,
-            help: "Event buffer per thread, for example 4M; from 256K to 1G",
+            help: "Size of each thread's event buffer, for example 4M; from 256K to 1G",
         }),
     }
     device_buffer: Bytes<{ 4 << 10 }, { 64 << 20 }> {
@@ -256,7 +256,7 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool while the program runs, for example /dev/shm. The default is the directory of the trace.",
+        meaning: "Directory of the spool while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, $TMPDIR (/tmp).",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
@@ -275,7 +275,7 @@ settings! {
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Record only these ranks of an MPI job, for example 0,1,100-107; other ranks run without the tracer. Waits for other ranks are known only if all ranks are recorded [default: all]",
+            help: "Record only these ranks of an MPI job, for example 0,1,100-107; other ranks run without the tracer. Waits for other ranks can be recognised only if all ranks are recorded [default: all]",
         }),
     }
     mpi_clocks: Switch {
@@ -288,7 +288,7 @@ settings! {
             short: None,
             value_name: "SWITCH",
             bare: Some("1"),
-            help: "Compare the clocks of an MPI job's hosts in MPI_Init and MPI_Finalize. All ranks of the job must be recorded, because a rank without omptrace would block the other ranks; `--mpi-clocks` alone means 1",
+            help: "Compare the clocks of an MPI job's hosts in MPI_Init and MPI_Finalize: 1 turns this on, 0 off; `--mpi-clocks` without a value means 1. All ranks of the job must be recorded, because a rank without omptrace would block the other ranks",
         }),
     }
     log: LogLevel {

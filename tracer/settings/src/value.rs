@@ -91,7 +91,7 @@ macro_rules! choices {
 choices! {
     /// The action of a thread when its chunk is full and no other is free.
     OnFull {
-        /// The thread writes events itself, so nothing is lost
+        /// The thread writes the events itself, so no events are lost
         Write = "write",
         /// Events are dropped and counted
         Drop = "drop",

@@ -187,20 +187,6 @@ pub(crate) fn reserve_without_growing(file: BorrowedFd<'_>, offset: u64, len: u6
     allocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
 }
 
-/// Whether overwriting a page of the file may fail for lack of space, which depends on the file system: Btrfs and
-/// bcachefs copy on write, NILFS refuses if the disk is almost full.
-///
-/// # Errors
-/// The system's error.
-pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
-    const BCACHEFS_SUPER_MAGIC: libc::c_long = 0xca45_1a4e;
-    // SAFETY: all zeros is a valid structure, which the kernel fills.
-    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `found` is valid for writing.
-    unsafe { system_call::call(libc::SYS_fstatfs, [number(file), &raw mut found as usize]) }?;
-    Ok(matches!(found.f_type, libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC))
-}
-
 /// Truncates the file to `len` bytes, which also frees the space reserved after that.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ use omptrace_trace_format::spool::default_path;
 
 use crate::config::Config;
 use crate::launched_rank;
+use crate::os::files::file_system;
 use crate::os::log::{info, warning};
 use crate::os::system;
 use crate::os::threads::lock::Mutex;
@@ -97,9 +98,13 @@ impl Session {
         };
         let output = Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
         let make_spool = || -> Result<Spool, String> {
+            let create = |path: &Path| Spool::create(path, number, pid, output.path());
             let path = spool_path(&config, &output);
-            let spool = Spool::create(&path, number, pid, output.path())
-                .map_err(|error| cannot("create the spool", &path, error))?;
+            let spool = local_spool_path(&config, &output).and_then(|path| create(&path).ok());
+            let spool = match spool {
+                Some(spool) => spool,
+                None => create(&path).map_err(|error| cannot("create the spool", &path, error))?,
+            };
             let path = spool.path().unwrap_or(Path::new(""));
             let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
             output.write_header(pid, bytes).map_err(|error| {
@@ -177,6 +182,19 @@ fn spool_path(config: &Config, output: &Output) -> PathBuf {
         Some(Folder(folder)) => system::absolute(&folder.join(beside.file_name().unwrap_or_default())),
         None => beside,
     }
+}
+
+/// The path in the directory for temporary files, if this directory is on a disk of this host, the trace is on a network
+/// file system, and the user has not chosen a directory: on a network file system, the kernel would send each page of
+/// the spool through the network.
+fn local_spool_path(config: &Config, output: &Output) -> Option<PathBuf> {
+    let is_shared = file_system::is_shared_by_hosts(output.path()).unwrap_or(false);
+    if config.spool.is_some() || !is_shared {
+        return None;
+    }
+    let folder = std::env::temp_dir();
+    let is_local = file_system::is_local_disk(&folder).unwrap_or(false);
+    is_local.then(|| folder.join(default_path(output.path()).file_name().unwrap_or_default()))
 }
 
 /// A unique number for a session: a hash of process id and start time (the finalizer of SplitMix64).

@@ -23,6 +23,7 @@ use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_
 use crate::config::CHUNK_BYTES;
 use crate::lockfree::chunk_header::Header;
 use crate::lockfree::queues::Queues;
+use crate::os::files::file_system;
 use crate::os::files::protected_fd::ProtectedFd;
 use crate::os::log::warning;
 use crate::os::sanitizer;
@@ -79,7 +80,7 @@ impl Spool {
     /// The system's error: from the directory, the disk, or the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32, trace: &Path) -> io::Result<Spool> {
         let mut file = ProtectedFd::create(path)?;
-        if file.with(system::faults_when_full).unwrap_or(false) {
+        if file.with(file_system::faults_when_full).unwrap_or(false) {
             file.remove_name();
             let elsewhere = Path::new(SHARED_MEMORY).join(path.file_name().unwrap_or_default());
             file = match ProtectedFd::create(&elsewhere) {

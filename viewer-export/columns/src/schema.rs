@@ -87,13 +87,13 @@ tables! {
         command_line: Option<&'a str> = "The program and its arguments, separated by spaces.";
         exit_status: Option<i32> = "The program's exit status, if omptrace record started the program.";
         processors: Option<i32> = "The number of CPUs on which the process may run.";
-        job_start_realtime_ns: Option<i64> = "The start of the job, in nanoseconds since 1970. All times are relative to it.";
-        clock_error_ns: i64 = "The times of two processes may differ by this much, or by more if the hosts' clocks disagree.";
+        job_start_realtime_ns: Option<i64> = "The start of the job, in nanoseconds since 1970. All times are relative to this start.";
+        clock_error_ns: i64 = "The uncertainty of time differences between processes. The error may be larger if the hosts' clocks disagree.";
         begin_ns: i64 = "The start of the process; negative if the process started before the tracer.";
         end_ns: i64 = "The end of the process.";
         threads: i32 = "N: the peak number of threads that were members of teams.";
         critical_path_ns: i64 = "The useful work on the longest chain of work through all threads of the process.";
-        events: i64 = "The number of events that were read.";
+        events: i64 = "The number of events that were read from the trace.";
         lost_events: i64 = "The number of events that the tracer lost.";
         damages: i64 = "The number of places where the trace is damaged.";
         runtime: Option<&'a str> = "The OpenMP runtime, as it identifies itself.";
@@ -101,7 +101,7 @@ tables! {
         schema_version: i32 = "The version of these tables.";
     }
     ThreadRow<'a> "threads": "A thread or another track of events: a device, a device queue or a lock." {
-        thread: i32 = "The number in the process.";
+        thread: i32 = "The number of the thread or other track in the process.";
         kind: Word = "thread, device, device_queue, lock or track.";
         name: &'a str = "The display name, unique within the process.";
         role: Option<Word> = "The role of a thread: main, worker, initial, helper or other.";
@@ -110,14 +110,14 @@ tables! {
         wait_id: Option<i64> = "The runtime's id of a lock, usually its address.";
     }
     PlaceRow<'a> "places": "A place in the program where an OpenMP construct was seen." {
-        place: i32 = "The number in the process.";
+        place: i32 = "The number of the place in the process.";
         name: &'a str = "The construct and its place, as in other formats.";
-        construct: &'a str = "The construct as the programmer wrote it, even for a wait. stats groups rows by this column and the next three.";
+        construct: &'a str = "The construct as the programmer wrote it, even if the place is that of a wait. stats groups rows by this column and the next three.";
         file: Option<&'a str> = "The source file.";
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     SliceRow "slices": "A period in which a thread was in a region." {
         thread: i32 = "The number of the thread in the table threads.";
@@ -125,13 +125,13 @@ tables! {
         begin_ns: i64 = "The start.";
         end_ns: i64 = "The end.";
         depth: i32 = "The number of regions of the thread that enclose this one.";
-        team: Option<i64> = "The thread's innermost team.";
+        team: Option<i64> = "The thread's innermost team during the slice.";
         task: Option<i64> = "The explicit task that the thread runs.";
-        is_first: bool = "Whether the region starts here; otherwise, it was interrupted and continues here.";
+        is_first: bool = "Whether the region starts with this slice; otherwise, the region was interrupted and continues with this slice.";
     }
     InstantRow "instants": "An event without duration." {
         thread: i32 = "The thread.";
-        place: i32 = "The number of its place in the table places.";
+        place: i32 = "The number of the event's place in the table places.";
         time_ns: i64 = "The time of the event.";
     }
     WorkRow "work": "A period in which a thread ran the program's code (cause useful)." {
@@ -145,21 +145,21 @@ tables! {
         place: Option<i32> = "The number of the place in the table places.";
         begin_ns: i64 = "The start.";
         end_ns: i64 = "The end.";
-        cause: Word = "The cause of the loss, as in stats.";
+        cause: Word = "The cause of the lost time, as in stats.";
         wait_id: Option<i64> = "The mutex that the thread waited for, as in the table locks.";
         blamed_thread: Option<i32> = "The thread that held the mutex; NULL for other waits, whose causes are in the table blame.";
         blamed_place: Option<i32> = "The place where that thread acquired the mutex.";
     }
-    FlowRow "flows": "A cause and its effect." {
+    FlowRow "flows": "A cause and its effect, which timelines connect by an arrow." {
         kind: Word = "The kind: task_create, task_dependence, fork, join, barrier_release, taskwait, mutex_release, target_submit, target_data_op.";
         from_thread: i32 = "The thread of the cause.";
         from_ns: i64 = "The time of the cause.";
         to_thread: i32 = "The thread of the effect.";
         to_ns: i64 = "The time of the effect.";
     }
-    MessageRow "messages": "An end of a point-to-point MPI message: one row in the sender's process, and one row in the receiver's process. The table has rows only if there are traces of all ranks of the job." {
+    MessageRow "messages": "One end of a point-to-point MPI message: each message has one row in the sender's process, and one row in the receiver's process. The table has rows only if there are traces of all ranks of the job." {
         kind: Word = "send or receive.";
-        message: Option<i64> = "The number of the message in the job, the same at both ends; NULL if no other end was found.";
+        message: Option<i64> = "The number of the message in the job, the same at both ends; NULL if the other end was not found.";
         thread: i32 = "The thread.";
         time_ns: i64 = "The time at which the message was sent, or at which the receive was complete.";
         communicator: i32 = "The number of the communicator in the table communicators.";
@@ -167,7 +167,7 @@ tables! {
         peer_rank: Option<i32> = "The rank of the other end in MPI_COMM_WORLD.";
         tag: i32 = "The tag.";
         bytes: i64 = "The number of bytes.";
-        other_ns: Option<i64> = "The time at the other end.";
+        other_ns: Option<i64> = "The value of time_ns at the other end of the message.";
     }
     CollectiveRow "collectives": "A process's part in a collective MPI operation. The table has rows only if there are traces of all ranks of the job." {
         collective: i64 = "The number of the operation in the job, the same in all processes that take part.";
@@ -175,52 +175,52 @@ tables! {
         communicator: i32 = "The number of the communicator in the table communicators.";
         root: Option<i32> = "The rank of the root in the communicator.";
         thread: i32 = "The thread that completed the operation.";
-        begin_ns: i64 = "The time at which the operation was started.";
-        end_ns: i64 = "The time at which it was complete.";
+        begin_ns: i64 = "The time at which the process started the operation.";
+        end_ns: i64 = "The time at which the operation was complete in the process.";
         sent_bytes: i64 = "The number of bytes that the process sent.";
         received_bytes: i64 = "The number of bytes that the process received.";
     }
     CommunicatorRow "communicators": "An MPI communicator of which the process is a member. The table has rows only if there are traces of all ranks of the job." {
-        communicator: i32 = "The number in the job, the same in all processes.";
+        communicator: i32 = "The number of the communicator in the job, the same in all processes.";
         name: ByteArray = "The name that the program gave the communicator, or a description of how the communicator was created.";
-        kind: Word = "world, self, made or inter.";
+        kind: Word = "world, self, made (created by the program) or inter (an intercommunicator).";
         parent: Option<i32> = "The communicator from which this communicator was created.";
         size: i32 = "The number of members.";
         members: ByteArray = "The members as ranks in MPI_COMM_WORLD, separated by commas.";
         remote: Option<ByteArray> = "The members of the other group of an intercommunicator.";
     }
     TaskRow "tasks": "An explicit task." {
-        task: i64 = "The number in the process.";
+        task: i64 = "The number of the task in the process.";
         parent: Option<i64> = "The explicit task that created this task.";
-        place: i32 = "The number of its place in the table places.";
+        place: i32 = "The number of the task's place in the table places.";
         created_by: i32 = "The thread that created the task.";
         created_ns: i64 = "The time at which the task was created.";
         executed_by: Option<i32> = "The thread that started the task; NULL if the task was never started.";
         begin_ns: Option<i64> = "The time at which the task was started.";
-        end_ns: Option<i64> = "The time at which the task was complete; NULL if that was not seen.";
+        end_ns: Option<i64> = "The time at which the task was complete; NULL if the trace does not contain it.";
         run_ns: i64 = "The time that threads spent in the task, including nested regions.";
         switches: i64 = "How often a thread started or resumed the task.";
         is_undeferred: bool = "Whether the parent task continued only after this task was complete.";
-        is_final: bool = "Whether its descendants are executed immediately, on the same thread.";
+        is_final: bool = "Whether the task's descendants are executed immediately, on the same thread.";
     }
     TeamRow "teams": "A team of a parallel region." {
-        team: i64 = "The number in the process.";
+        team: i64 = "The number of the team in the process.";
         thread: Option<i32> = "The thread that formed the team.";
         place: Option<i32> = "The parallel region's place.";
         parent: Option<i64> = "The parent team.";
         begin_ns: i64 = "The time at which the team was formed.";
-        end_ns: Option<i64> = "The time at which the team was dissolved; NULL if that was not seen.";
+        end_ns: Option<i64> = "The time at which the team was dissolved; NULL if the trace does not contain it.";
         requested: Option<i64> = "The requested number of threads.";
-        size: Option<i64> = "The number of threads.";
+        size: Option<i64> = "The number of threads in the team.";
     }
     LockRow "locks": "A period in which a thread held a lock or was in a critical, ordered or atomic region." {
         wait_id: i64 = "The runtime's id of the mutex, usually its address.";
         kind: Word = "The kind of mutex, as OMPT names it.";
         acquisition: i64 = "The number of the acquisition. The acquisitions of a mutex are numbered from 1.";
         thread: i32 = "The thread.";
-        place: Option<i32> = "The innermost region in which the thread was.";
+        place: Option<i32> = "The place of the innermost region in which the thread was.";
         begin_ns: i64 = "The start.";
-        end_ns: Option<i64> = "The end; NULL if that was not seen.";
+        end_ns: Option<i64> = "The end; NULL if the trace does not contain it.";
     }
     DeviceOpRow "device_ops": "An operation of a device." {
         queue: i32 = "The number of the queue in the table threads.";
@@ -240,12 +240,12 @@ tables! {
         value: i64 = "The value from this time on; rounded, if the counter has fractions.";
         value_double: Option<f64> = "The value with its fraction; NULL if the counter has only whole numbers.";
     }
-    SampleRow "samples": "A sample of a thread. Its call stack follows the source code (the user's model)." {
+    SampleRow "samples": "A sample of a thread. The call stack corresponds to the source code and does not contain the runtime's frames (the user's model)." {
         thread: i32 = "The thread.";
         time_ns: i64 = "The end of the CPU time that the sample represents.";
         weight_ns: i64 = "The CPU time that the sample represents.";
         activity: Option<Word> = "The activity of the runtime, as in stats; NULL if the thread executed code of the program.";
-        is_work: bool = "Whether the time is OpenMP Work; otherwise, it is OpenMP Wait.";
+        is_work: bool = "Whether the time is OpenMP Work (the program's code and reductions); otherwise, it is OpenMP Wait.";
         function: Option<ByteArray> = "The innermost function; NULL if no frame is known.";
         module: Option<ByteArray> = "The module of the function; NULL for activities of the runtime.";
         file: Option<ByteArray> = "The source file.";
@@ -258,14 +258,14 @@ tables! {
         cause: Word = "The cause: useful, or why the time was lost.";
         ns: i64 = "The time. In rows without a thread, it may be negative if events were inconsistent.";
     }
-    BlameRow<'a> "blame": "The causes of waits. For each cause, the rows add up to the time of that cause in accounting." {
-        cause: Word = "The cause of the waits.";
+    BlameRow<'a> "blame": "The constructs that caused lost time. For each cause, the rows add up to the time of that cause in accounting." {
+        cause: Word = "The cause of the lost time, as in accounting.";
         construct: &'a str = "The construct that threads waited for.";
         file: Option<&'a str> = "The source file.";
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     RegionRow<'a> "regions": "Thread time by cause in the outermost parallel regions of each place." {
         construct: &'a str = "The construct.";
@@ -276,7 +276,7 @@ tables! {
         duration_ns: i64 = "The time from start to end on the thread that encountered the region; the same in all rows of the place.";
         cause: Word = "The cause.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     PathRow<'a> "critical_path": "The useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
@@ -284,18 +284,18 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
     }
     AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Each range is one row, even if its slice is cut in the timeline." {
         thread: i32 = "The thread that begins the range, or makes the mark.";
         source: Word = "The interface: nvtx, itt, kokkos, openacc, roctx or omptrace.";
         kind: Word = "range, process (a range that may end on another thread), frame, mark, or the kind of a Kokkos kernel or OpenACC operation, such as parallel_for, fence, copy or compute.";
-        domain: Option<ByteArray> = "The domain; NULL for the default one.";
+        domain: Option<ByteArray> = "The domain; NULL for the default domain.";
         name: ByteArray = "The name.";
         category: Option<ByteArray> = "The name of the category, or its number if it has no name.";
         colour: Option<i64> = "The colour, as 0xAARRGGBB.";
         begin_ns: i64 = "The start, or the time of the mark.";
-        end_ns: Option<i64> = "The end; for a mark, the same as the start; NULL if the end was not seen.";
+        end_ns: Option<i64> = "The end; for a mark, the same as the start; NULL if the trace does not contain the end.";
         instance: Option<i64> = "The number by which the program refers to the range.";
         payload_int: Option<i64> = "The payload, if it is a whole number. Unsigned numbers from 2^63 are shown as negative ones.";
         payload_double: Option<f64> = "The payload, if it is a floating-point number.";
@@ -306,7 +306,7 @@ tables! {
         time_ns: i64 = "The time.";
         source: Word = "The interface, as in the table annotations.";
         role: Word = "counter (the new value of the counter), increment (a number that is added to the counter) or fact.";
-        domain: Option<ByteArray> = "The domain; NULL for the default one.";
+        domain: Option<ByteArray> = "The domain; NULL for the default domain.";
         name: ByteArray = "The name of the counter or of the fact.";
         instance: Option<i64> = "The number of the range that the fact is about; NULL for the innermost open range of the thread and the domain, or for the process.";
         value_int: Option<i64> = "The value, if it is a whole number. Unsigned numbers from 2^63 are shown as negative ones.";
@@ -314,7 +314,7 @@ tables! {
         value_text: Option<ByteArray> = "The value, if it is a text.";
     }
     EventRow "events": "The runtime's events without interpretation. Written only with --raw-events." {
-        stream: i32 = "The stream of the thread or device queue in the trace.";
+        stream: i32 = "The number of the stream (one thread or device queue) in the trace.";
         time_ns: i64 = "The time of the event.";
         event: ByteArray = "The event, as OMPT names it.";
         arguments: ByteArray = "The arguments as JSON, with their OMPT names as keys.";

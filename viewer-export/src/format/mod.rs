@@ -109,7 +109,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "text",
         extension: "txt",
-        description: "indented text, one block per thread, for reading and comparing",
+        description: "indented text, one block per thread, for reading and for comparing traces",
         viewer_bytes: None,
         max_depth: None,
         needs_samples: false,

@@ -648,10 +648,7 @@ fn waits_that_were_not_recorded_are_hinted_at() {
     };
     let answers = with(with_cpu_time!("3,5", "100000000", "300000000", "100000000"));
     let note = answers.waits_note.as_deref().expect("a note");
-    assert!(
-        note.contains("for 0.30 s of the time that counts as useful work") && note.contains("--waits"),
-        "{note}"
-    );
+    assert!(note.contains("for 0.30 s of their useful time") && note.contains("--waits"), "{note}");
     assert_eq!(with(with_cpu_time!("3,5", "300000000", "300000000", "100000000")).waits_note, None);
     assert_eq!(late(with_cpu_time!("3,5", "1000000", "1000000", "100000")).waits_note, None, "too short");
     // The system does not report how long other programs had the CPUs.

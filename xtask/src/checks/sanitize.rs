@@ -1,8 +1,8 @@
-//! ThreadSanitizer and memcheck over the tracer, in storms of threads of the reference runtime, and over the adapter for
-//! libgomp, under programs of GCC's.
+//! ThreadSanitizer and memcheck over the tracer, in storms of threads of the reference runtime, over the adapter for
+//! libgomp, under programs of GCC's, and over the adapter for MPI, under programs that make all calls in several threads.
 //!
 //! A check that finds nothing proves little, so each has to find a mistake first that is planted for it
-//! (`tracer/src/os/sanitizer.rs`, `adapters/libgomp/src/sanitizer.rs`). ThreadSanitizer sees the library that is checked and the
+//! (`tracer/src/os/sanitizer.rs`, `adapters/interpose/src/planted.rs`). ThreadSanitizer sees the library that is checked and the
 //! crates that it is made of, which are built for that. Of the runtimes and the standard library it sees only what they ask
 //! the C library for.
 
@@ -51,6 +51,15 @@ const ADAPTER: Subject = Subject {
     case_with_mistakes: "the_adapter_keeps_the_rules_and_the_program",
 };
 
+const MPI_ADAPTER: Subject = Subject {
+    package: "omptrace-mpi",
+    library: "libomptmpi.so",
+    beside: &["omptrace", "libomptrace.so", "libomptmpi4.so", "libomptmpi4c.so"],
+    test: "mpi_player",
+    cases: &["every_function_is_recorded_once_and_passed_on_unchanged"],
+    case_with_mistakes: "every_function_is_recorded_once_and_passed_on_unchanged",
+};
+
 /// The last `Arc` frees what the others have used: how it comes to know of them lies in the standard library. And what
 /// the reference runtime does is not looked at.
 const SUPPRESSIONS: &str = "race:drop_slow\ncalled_from_lib:reference-runtime\n";
@@ -84,6 +93,8 @@ pub(crate) fn check(install: bool) -> Result<()> {
         memcheck(&TRACER, &folder)?,
         thread_sanitizer(&ADAPTER, &folder, &runtime)?,
         memcheck(&ADAPTER, &folder)?,
+        thread_sanitizer(&MPI_ADAPTER, &folder, &runtime)?,
+        memcheck(&MPI_ADAPTER, &folder)?,
     ] {
         sanitizer.check(&folder)?;
     }

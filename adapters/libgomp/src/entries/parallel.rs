@@ -127,7 +127,7 @@ fn begin_implicit_task(thread: &Thread, team: &'static Team, gomp: &'static Libg
     // SAFETY: libgomp's functions, without arguments.
     let (size, number) = unsafe { (real!(gomp, omp_get_num_threads)(), real!(gomp, omp_get_thread_num)()) };
     team.size.store(size, Ordering::Relaxed);
-    sanitizer::plant_race();
+    interpose::plant_race!();
     let task = thread.tasks.take();
     task.begin(team, team.encountering.get(), ompt_task_implicit, number);
     thread.gomp.set(gomp);

@@ -21,7 +21,7 @@ use crate::model::thread_words;
 use crate::start::START_TOOL;
 use crate::which_libgomp::release;
 use crate::which_libgomp::serving;
-use crate::{sanitizer, start};
+use crate::start;
 
 /// The value of `_OPENMP` for OpenMP 5.2.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -207,7 +207,7 @@ extern "C" fn at_exit() {
     if STATE.load(Ordering::Acquire) != found::ACTIVE {
         return;
     }
-    sanitizer::plant_fault();
+    interpose::plant_fault!();
     // In a child created by a direct system call, the threads of the pool are its parent's.
     let is_unknown = !is_of_this_process();
     if let Some(thread) = thread::existing()

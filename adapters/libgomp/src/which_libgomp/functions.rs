@@ -446,6 +446,6 @@ pub(crate) fn doubt() {
 /// Aborts the program: it called `name`, which its libgomp does not define.
 #[cold]
 pub(crate) fn missing(name: &str) -> ! {
-    eprintln!("libomptgomp: the program calls {name}, which its libgomp does not define");
+    eprintln!("libomptgomp: the program calls {name}, which the program's libgomp does not define");
     std::process::abort();
 }

@@ -298,7 +298,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
         });
     }
     // No loaded library can serve the call.
-    eprintln!("libomptgomp: no loaded libgomp can serve the caller at {address:#x}");
+    eprintln!("libomptgomp: no libgomp is loaded that can execute the call at {address:#x}");
     std::process::abort();
 }
 

@@ -50,14 +50,14 @@ pub const GROUPS: [Group; 12] = [
     Group {
         key: "overhead",
         label: "starts, joins, barriers",
-        meaning: "The cost of starting and ending a parallel region, and of passing a barrier.",
+        meaning: "The thread starts or ends a parallel region, or passes a barrier.",
         colour: "#f0e442",
         causes: &[Cause::Fork, Cause::Join, Cause::Barrier],
     },
     Group {
         key: "runtime",
         label: "runtime, devices, other waits",
-        meaning: "The thread waits for a device or for something outside OpenMP, combines the results of a reduction, or is in the runtime for another reason.",
+        meaning: "The thread waits for a device or for something outside OpenMP, combines the results of a reduction, or is in the OpenMP runtime for any other reason.",
         colour: "#56b4e9",
         causes: &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
     },
@@ -92,7 +92,7 @@ pub const GROUPS: [Group; 12] = [
     Group {
         key: "unobserved",
         label: "not recorded",
-        meaning: "Nothing is known about this time.",
+        meaning: "The trace does not show what the thread did.",
         colour: "#7f7f7f",
         causes: &[Cause::Unobserved],
     },

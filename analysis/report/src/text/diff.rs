@@ -172,10 +172,10 @@ impl Text<'_> {
         let likely = diff.rows.iter().filter(|row| is_likely(row)).count() as u64;
         if likely > 0 {
             return format!(
-                "no difference is certain with so few runs, but chance alone seldom causes {}: record more runs",
+                "no difference is certain with so few runs, but chance alone would seldom cause {}; to be certain, record more runs",
                 match likely {
-                    1 => "this change".to_owned(),
-                    more => format!("these {more} changes"),
+                    1 => "the difference below".to_owned(),
+                    more => format!("the {more} differences below"),
                 }
             );
         }
@@ -184,7 +184,7 @@ impl Text<'_> {
         match smallest {
             Some(share) if share < 10.0 => {
                 format!(
-                    "no significant difference; the smallest saving that these runs could show is {}",
+                    "no significant difference; with these runs, only a saving of at least {} of the wall time would be detected",
                     percents(share)
                 )
             }
@@ -324,7 +324,7 @@ failed: duration>3%: +15.8 %
 "
         );
         let same = text(&before, &before, &Options::default()).replace('\n', " ");
-        let words = "no significant difference; the smallest saving that these runs could show is 2.0 % ";
+        let words = "no significant difference; with these runs, only a saving of at least 2.0 % of the wall time would be detected ";
         assert!(same.ends_with(words), "{same}");
         let likely = text(&before[..2], &after[..2], &Options::default());
         assert!(likely.contains("no difference is certain with so few runs"), "{likely}");

@@ -78,7 +78,7 @@ impl fmt::Display for InfoText<'_> {
             let energy: Vec<String> = energy.collect();
             if !energy.is_empty() {
                 let all =
-                    format!("{}; an estimate that covers all programs on the machine", energy.join(", "));
+                    format!("{}; an estimate for all programs on the machine together", energy.join(", "));
                 lines.line("energy", &all)?;
             }
         }
@@ -134,7 +134,9 @@ fn duration_line(info: &Info) -> String {
         Some(before) => {
             format!("{duration} from start to end of the process; tracing began after {}", seconds(before))
         }
-        None => format!("{duration} since tracing began; the trace does not say when the process started"),
+        None => format!(
+            "{duration} since tracing began; the trace does not contain the start time of the process"
+        ),
     }
 }
 
@@ -216,10 +218,10 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
     let counts = &device.counts;
     lines.extend(counts.iter().map(|(what, count)| format!("{count:>12} {what}")));
     let shown = [
-        (timeline.records, "operations shown by the device's records"),
-        (timeline.host_observed, "operations shown with the timestamps that the host observed"),
-        (timeline.without_record, "operations that have no record, although the device was traced"),
-        (timeline.uncorrelated, "records that match no operation of the host"),
+        (timeline.records, "operations with records from the device"),
+        (timeline.host_observed, "operations with timestamps from the host only"),
+        (timeline.without_record, "operations without a record, although the device was traced"),
+        (timeline.uncorrelated, "records without a matching operation on the host"),
         (timeline.peak_bytes, "bytes of device memory in use at the peak"),
     ];
     let shown = shown.iter().filter(|(count, _)| *count > 0);

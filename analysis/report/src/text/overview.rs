@@ -95,7 +95,7 @@ pub(crate) fn due_words(answers: &Answers) -> Option<String> {
     (all > 0).then(|| {
         let (seen, unseen) = (all.saturating_sub(unseen), time(unseen));
         format!(
-            "other threads waited {} while the thread that they waited for was in these functions; for another {unseen}, no sample shows where that thread was",
+            "other threads waited {} while the awaited thread was in these functions; for {unseen} of additional waiting time, no sample shows where the awaited thread was",
             time(seen)
         )
     })
@@ -264,7 +264,7 @@ pub(crate) fn write_blocked(answers: &Answers, f: &mut fmt::Formatter<'_>, layou
         writeln!(f)?;
         let name = lock.as_deref().unwrap_or(cause.name());
         let title = format!(
-            "waits for {name} ({} in total). Rows: the thread that held it. Columns: the threads that waited.",
+            "waits for {name} ({} in total). Rows: the thread that held the mutex. Columns: the threads that waited.",
             time(*ns)
         );
         write_wrapped(f, &title, 0, layout)?;
@@ -318,7 +318,7 @@ fn write_findings(answers: &Answers, f: &mut fmt::Formatter<'_>, layout: &Layout
         return Ok(());
     }
     writeln!(f)?;
-    let title = "findings (with estimated savings of wall time, which do not add up)";
+    let title = "findings (with estimated savings of wall time, which can overlap)";
     write_wrapped(f, title, 0, layout)?;
     let top = layout.top.unwrap_or(MAX_FINDINGS);
     for (index, finding) in answers.findings.iter().take(top).enumerate() {
@@ -569,7 +569,8 @@ locks                          2.39 s      6.0  #
             },
             not_seen: vec![NotSeen {
                 cause: Cause::Lock,
-                reason: "the runtime does not report waits for locks; these waits count as useful".to_owned(),
+                reason: "the runtime does not report waits for locks; these waits count as useful time"
+                    .to_owned(),
             }],
             ..Answers::default()
         };
@@ -593,10 +594,10 @@ locks                          2.39 s      6.0  #
             "iciency 61.0 % = load balance 80.0 % x communication 76.3 %
 communication 76.3 % = serialisation 95.3 % x transfer 80.0 %
 not visible: locks: the runtime does not report waits for locks; these waits
-count as useful
+count as useful time
 critical path: 800 us of 1.00 ms are useful work; 75.0 % at stencil.c:35
 
-findings (with estimated savings of wall time, which do not add up)
+findings (with estimated savings of wall time, which can overlap)
 1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."

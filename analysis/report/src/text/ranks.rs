@@ -15,10 +15,13 @@ pub fn rank_lines(ranks: &Ranks) -> Vec<String> {
     let first: String = match (ranks.median, &ranks.outliers[..]) {
         (None, _) => format!("{} ranks", ranks.count),
         (Some(median), []) => {
-            format!("{} ranks, all similar to rank {median}, which is closest to the median", ranks.count)
+            format!(
+                "{} ranks, all similar to rank {median}, which is closest to the median of all ranks",
+                ranks.count
+            )
         }
         (Some(median), _) => format!(
-            "{} ranks; rank {median} is closest to the median; the ranks that differ most from the median are:",
+            "{} ranks; rank {median} is closest to the median of all ranks; the ranks that differ most from the median are:",
             ranks.count
         ),
     };

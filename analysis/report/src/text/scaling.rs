@@ -45,7 +45,8 @@ impl Text<'_> {
         };
         if columns.len() < 2 {
             return vec![
-                "all runs have the same number of threads; add runs with other numbers of threads".to_owned(),
+                "all runs have the same number of threads; add runs with a different number of threads"
+                    .to_owned(),
             ];
         }
         let from_to = format!("from {} to {} threads, ", first.heading(), last.heading());

@@ -85,7 +85,7 @@ fn write_head(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt
     let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
     if parallel > 0 {
         let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-        lines.push(format!("threads waited for {} % of their time in parallel regions", percent(waiting)));
+        lines.push(format!("threads spent {} % of their time in parallel regions waiting", percent(waiting)));
     }
     lines.push("times of constructs are summed over threads".to_owned());
     for line in lines {
@@ -316,7 +316,7 @@ fn write_devices(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> 
                     false => String::new(),
                 };
                 let balance = percent(balance);
-                let words = format!("load balance of kernels over devices{of}: {balance} %");
+                let words = format!("load balance of kernels across devices{of}: {balance} %");
                 write_wrapped(f, &words, 0, layout)?;
             }
         }
@@ -379,7 +379,7 @@ impl By {
         (
             By::Function,
             "function",
-            "Functions, by samples: CPU time without callees (self) and with them (total)",
+            "Functions, by samples: CPU time without callees (self) and with callees (total)",
         ),
         (By::Counter, "counter", "Counters of each construct: instructions per cycle, page faults etc."),
         (By::Thread, "thread", "Threads"),
@@ -387,7 +387,7 @@ impl By {
         (By::Lock, "lock", "Locks, critical and atomic regions"),
         (By::Device, "device", "What devices did"),
         (By::Process, "process", "Processes"),
-        (By::Phase, "phase", "The user's phases, each analysed on its own"),
+        (By::Phase, "phase", "The phases that the program marks, each analysed on its own"),
     ];
 
     /// The variant with this name.

@@ -228,7 +228,7 @@ impl Table {
             let headings = left_out.iter();
             let headings = headings.map(|column| &*self.columns[*column].heading);
             let words = format!(
-                "(no room for: {}; use --json or COLUMNS=160 to see everything)",
+                "(columns left out: {}; use --json or COLUMNS=160 to see them)",
                 headings.collect::<Vec<_>>().join(", ")
             );
             write_wrapped(f, &words, 0, layout)?;
@@ -521,8 +521,8 @@ mod tests {
             shown(34),
             "construct             count   max\n\
              a name of 20 letters      7  2 ns\n\
-             (no room for: min; use --json or\n\
-             COLUMNS=160 to see everything)\n"
+             (columns left out: min; use --json\n\
+             or COLUMNS=160 to see them)\n"
         );
     }
 

@@ -124,7 +124,9 @@ pub(crate) fn time_words(process: &ProcessStats) -> String {
     match process.before_tracing_ns {
         Some(_) => format!("{time_of} from start to end of the process"),
         None => {
-            format!("{time_of} from start to end of the trace, which does not say when the process started")
+            format!(
+                "{time_of} from start to end of the trace, which does not contain the start time of the process"
+            )
         }
     }
 }
@@ -148,7 +150,9 @@ pub(crate) fn serial_position(serial: u64, parts: [u64; 3], duration: u64) -> St
         return "the main thread was in no parallel region".to_owned();
     }
     let [before, between, after] = parts.map(time);
-    format!("{before} before the first parallel region, {between} between regions, {after} after the last")
+    format!(
+        "{before} before the first parallel region, {between} between regions, {after} after the last region"
+    )
 }
 
 /// `1 more process`, `2 more processes`.

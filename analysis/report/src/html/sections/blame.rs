@@ -34,7 +34,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let path = &answers.critical_path;
     if !path.rows.is_empty() {
         let lead = format!(
-            "The longest chain of dependent work across all threads. {} of its {} are useful work. The run gets shorter only if this chain gets shorter.",
+            "The longest chain of dependent work across all threads. {} of the chain's {} are useful work. The run gets shorter only if this chain gets shorter.",
             time(path.useful_ns),
             time(path.length_ns)
         );
@@ -58,7 +58,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             out,
             "what-if",
             "What if",
-            "How much each change would save, as predicted by replaying the recorded dependences.",
+            "How much wall time each change to the program would save, as predicted by replaying the recorded dependences.",
         );
         let rows = answers.what_if.iter().map(|row| {
             vec![

@@ -7,7 +7,7 @@ use crate::text::diff::{row_label, row_subject};
 pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if let Some(diff) = report.diff {
         let lead = format!(
-            "Before: {}, {} on average. After: {}, {} on average. The rest of this page is about the first of the runs after the change.",
+            "Before: {}, {} on average. After: {}, {} on average. The rest of this page is about the first run after the change.",
             counted(diff.before.runs.len() as u64, "run"),
             time(diff.before.duration_ns),
             counted(diff.after.runs.len() as u64, "run"),

@@ -21,7 +21,7 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
         let _ = write!(out, "<p>{NO_FINDING}</p></section>");
         return;
     }
-    let lead = "Savings are in wall time and estimated by replaying the run without the problem. Savings of several findings may overlap.";
+    let lead = "Each saving is the wall time that the program would save without the problem, estimated by a replay of the run. The savings of several findings may overlap, so do not add them.";
     section(out, "findings", "Findings", lead);
     *out += "<ol class=cards>";
     let shown = (limits.rows / 10).max(1);

@@ -56,7 +56,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let total = answers.accounting.total();
     let lead = format!(
-        "Total thread time is {} \u{d7} {}. The causes add up to this total, and the locations below a cause add up to the time of that cause.",
+        "Total thread time is {} \u{d7} {}. The times of all causes add up to this total. The times of the locations below a cause add up to the time of this cause.",
         counted(answers.threads.into(), "thread"),
         time(answers.duration_ns)
     );
@@ -80,7 +80,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
             share(ns)
         );
     };
-    row(0, "all", "all threads", "The time of all threads", total, 0);
+    row(0, "all", "all threads", "The time of all threads together", total, 0);
     let mut causes: Vec<(Cause, u64)> = answers.accounting.iter().filter(|(_, ns)| *ns > 0).collect();
     causes.sort_by_key(|(cause, ns)| (cause.is_loss(), std::cmp::Reverse(*ns)));
     let mut before = 0;

@@ -63,7 +63,7 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
     rows.push((
         "the tracer\u{2019}s own cost".to_owned(),
         format!(
-            "{} on all threads ({} of their time), spent on writing buffers",
+            "{} on all threads ({} of their time), spent on writing event buffers to the trace",
             time(tracer),
             percent(share)
         ),

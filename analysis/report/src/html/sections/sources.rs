@@ -16,7 +16,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if by_line.is_empty() {
         return;
     }
-    let lead = "For each line, its useful time and the time that threads lost because of it.";
+    let lead = "The useful time of each source line, and the time that threads lost because of this line.";
     section(out, "source", "Source", lead);
     let total = report.stats.answers.accounting.total().max(1);
     let mut room = limits.lines;

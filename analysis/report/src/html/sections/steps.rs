@@ -41,7 +41,7 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         Text(&time(top)),
         match causes.is_empty() {
             true => "",
-            false => " The parts of a column are the shares of the threads\u{2019} time by cause.",
+            false => " Each column shows how the threads\u{2019} time is divided among the causes.",
         },
         match steps.worst.len() {
             1 => "longest step".to_owned(),
@@ -50,10 +50,10 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         match steps.steps_per_bin {
             0 | 1 => String::new(),
             many => format!(
-                " Each column is the median of {many} steps, with a line up to the longest of these steps."
+                " Each column shows the median duration of {many} steps, with a line up to the longest of these steps."
             ),
         },
-        if top < steps.longest_ns { " Columns that would be longer are cut off." } else { "" }
+        if top < steps.longest_ns { " Columns of longer steps are cut off." } else { "" }
     );
     if !causes.is_empty() {
         key(out, causes, threads);
@@ -211,7 +211,7 @@ fn words(steps: &Steps, (causes, threads): (&[StepTime], u32), index: usize) -> 
             _ => format!("; step {} takes {times:.1} times the median", step.number),
         };
         if let (Some(cause), Some(share)) = (step.cause, step.share) {
-            words += &format!("; {} of the excess is {}", percent(share), cause.title());
+            words += &format!("; {} of the additional time is {}", percent(share), cause.title());
         }
     }
     if let Some(shares) = shares(causes, threads, index) {
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(words(&steps, (&[], 2), 0), "Step 1: 1.00 us");
         assert_eq!(
             words(&steps, (&[], 2), 1),
-            "Step 2: 3.10 us, 3.1 times the median; 92.0\u{a0}% of the excess is load imbalance"
+            "Step 2: 3.10 us, 3.1 times the median; 92.0\u{a0}% of the additional time is load imbalance"
         );
         (steps.steps_per_bin, steps.bins) = (2, bins(&[(1_000, 3_100), (900, 900)]));
         assert!(

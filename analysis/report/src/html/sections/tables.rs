@@ -118,7 +118,7 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if tasks.is_empty() && loops.is_empty() {
         return;
     }
-    let lead = "Durations of tasks and loop chunks. If scheduling a task or chunk takes the runtime about as long as running it, make the tasks or chunks larger.";
+    let lead = "Durations of tasks and loop chunks. If the runtime takes about as long to schedule a task or chunk as the task or chunk takes to run, make the tasks or chunks larger.";
     section(out, "grains", "Grains of work", lead);
     let more = format!("{} --by construct --all", report.stats_command);
     if !loops.is_empty() {
