@@ -117,7 +117,7 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Samples the call stack of each thread at intervals of its CPU time. With `cpu` or `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, which the system may forbid and which does not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
+        meaning: "Samples the call stack of each thread at intervals of its CPU time. With `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, which the system may forbid and which does not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
@@ -216,14 +216,14 @@ settings! {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of each buffer for device records. All buffers together use up to 64M. A new buffer uses at most an eighth of the memory that remains of these 64M.",
+        meaning: "Size of each buffer for device records. All buffers together take at most 64M. Each new buffer takes at most an eighth of the part of these 64M that is still unused.",
         option: None,
     }
     cupti: Cupti {
         variable: "OMPTRACE_CUPTI",
         default: "auto",
         recorded: true,
-        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the runtime does not. In processes that use CUDA, `auto` loads the version that fits the driver.",
+        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the runtime does not. In processes that use CUDA, `auto` loads the version of CUPTI that fits the driver.",
         option: None,
     }
     on_full: OnFull {
@@ -256,7 +256,7 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, $TMPDIR (/tmp).",
+        meaning: "Directory of the spool, the file that stores events while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, $TMPDIR (/tmp if TMPDIR is not set).",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
@@ -295,7 +295,7 @@ settings! {
         variable: "OMPTRACE_LOG",
         default: "warn",
         recorded: false,
-        meaning: "Messages on stderr.",
+        meaning: "The messages that the tracer prints on stderr.",
         option: None,
     }
     disabled: Switch {
@@ -323,7 +323,7 @@ settings! {
         variable: REGISTRY,
         default: "",
         recorded: false,
-        meaning: "Directory in which each session stores a note with the path of its trace; set by `omptrace record`.",
+        meaning: "Directory in which each traced process registers the path of its trace; set by `omptrace record`.",
         option: None,
     }
 }
