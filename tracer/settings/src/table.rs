@@ -256,7 +256,7 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool, the file that stores events while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, $TMPDIR (/tmp if TMPDIR is not set).",
+        meaning: "Directory of the spool, the file that stores events while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, `$TMPDIR` (`/tmp` if `TMPDIR` is not set).",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
