@@ -252,7 +252,7 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
             _ => "TRACE...".to_owned(),
         };
         message::note(&format!(
-            "the analysis of {} was not completed; to complete it: omptrace recover {name}",
+            "the analysis of {} was not completed; to complete it, run: omptrace recover {name}",
             message::counted(missing as u64, "trace")
         ));
     }
