@@ -129,7 +129,9 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     let mut stdout = streams::text();
     writeln!(stdout, "{address}")?;
     stdout.flush()?;
-    let fetched = server.run(PATIENCE).map_err(|error| Failure::because("cannot send the trace to the browser", &error))?;
+    let fetched = server
+        .run(PATIENCE)
+        .map_err(|error| Failure::because("cannot send the trace to the browser", &error))?;
     if !fetched {
         return Err(Failure::new("no browser loaded the trace within ten minutes"));
     }
@@ -210,7 +212,9 @@ fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
         message::number(two_digits(shown)),
         message::number(two_digits(events))
     ));
-    message::hint("to open another part of the timeline, use --window FROM..TO; to open the whole timeline, use --whole");
+    message::hint(
+        "to open another part of the timeline, use --window FROM..TO; to open the whole timeline, use --whole",
+    );
 }
 
 /// An estimate, rounded to two digits.

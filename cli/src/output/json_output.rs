@@ -260,7 +260,9 @@ fn part(value: &Value, names: &[&str]) -> std::result::Result<Value, (String, Ve
         Value::Array(elements) => match name.parse::<usize>() {
             Ok(index) => match elements.get(index) {
                 Some(element) => part(element, rest),
-                None => Err((format!("element {index} (the list has {} elements)", elements.len()), Vec::new())),
+                None => {
+                    Err((format!("element {index} (the list has {} elements)", elements.len()), Vec::new()))
+                }
             },
             Err(_) => {
                 let parts: Vec<_> = elements.iter().map(|element| part(element, names)).collect();
@@ -441,7 +443,10 @@ mod tests {
         assert_eq!(selected("").as_ref(), Ok(&answers));
         assert_eq!(selected("x"), Err("--select x: the output has no x".to_owned()));
         assert_eq!(selected("a.x"), Err("--select a.x: the output has no x".to_owned()));
-        assert_eq!(selected("a.7"), Err("--select a.7: the output has no element 7 (the list has 2 elements)".to_owned()));
+        assert_eq!(
+            selected("a.7"),
+            Err("--select a.7: the output has no element 7 (the list has 2 elements)".to_owned())
+        );
         assert_eq!(selected("a.b.x"), Err("--select a.b.x: the output has no x".to_owned()));
     }
 

@@ -40,7 +40,12 @@ pub(crate) fn text(format: ProblemFormat, findings: &[Finding], duration_ns: u64
 /// What it is, and what it costs.
 fn message(finding: &Finding, duration_ns: u64) -> String {
     let share = finding.gain_ns as f64 / duration_ns.max(1) as f64;
-    format!("{}; fixing this problem saves up to {} ({} %)", finding.text, time(finding.gain_ns), percent(share))
+    format!(
+        "{}; fixing this problem saves up to {} ({} %)",
+        finding.text,
+        time(finding.gain_ns),
+        percent(share)
+    )
 }
 
 /// Code hosts refuse a whole file in which a result has no location. A finding whose file is not known is a notification instead: they

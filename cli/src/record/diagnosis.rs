@@ -144,7 +144,9 @@ fn of_gcc(libgomp: &Decision) -> &'static str {
         _ if processor::THIS.observes_libgomp() => {
             "if the program was built by GCC, record with --libgomp observe"
         }
-        _ => "if the program was built by GCC, it can be traced on this CPU only if it runs on LLVM's OpenMP runtime",
+        _ => {
+            "if the program was built by GCC, it can be traced on this CPU only if it runs on LLVM's OpenMP runtime"
+        }
     }
 }
 

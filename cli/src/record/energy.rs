@@ -47,7 +47,9 @@ impl Readable {
         let root = root.display();
         let absent = match refused {
             Some(error) => {
-                format!("{root}: {error}. To give all users read access to the energy counters, run: sudo chmod a+r {root}/*/energy_uj")
+                format!(
+                    "{root}: {error}. To give all users read access to the energy counters, run: sudo chmod a+r {root}/*/energy_uj"
+                )
             }
             None => format!("{root} contains no energy counters, as is usual on virtual machines"),
         };

@@ -87,7 +87,10 @@ fn seal_one(job: &Job, missing: &mut MissingNames, bar: &ProgressBar) -> Result<
     temp_files::will_make(seal::temporary(&job.trace));
     seal(&job.trace, additions, job.in_doubt, &mut progress::of_file(bar)).map_err(|error| match error {
         SealError::Running => {
-            format!("the process is still running; when it has ended, run: omptrace recover {}", typed(&job.trace))
+            format!(
+                "the process is still running; when it has ended, run: omptrace recover {}",
+                typed(&job.trace)
+            )
         }
         error @ SealError::Unknown(_) => format!(
             "{error}; if you know that the process has ended, run: omptrace recover --force {}",

@@ -139,7 +139,9 @@ impl Nvidia<'_> {
                 format!("{OBSERVED}; driver {driver} is too old: CUPTI needs a driver that supports CUDA 12")
             }
             (None, _) if self.cupti.is_empty() => {
-                format!("{OBSERVED}; no libcupti.so.12 or libcupti.so.13 was found (if one is installed, set OMPTRACE_CUPTI to its path)")
+                format!(
+                    "{OBSERVED}; no libcupti.so.12 or libcupti.so.13 was found (if one is installed, set OMPTRACE_CUPTI to its path)"
+                )
             }
             (None, _) => {
                 format!(
@@ -149,7 +151,9 @@ impl Nvidia<'_> {
             (Some(path), _) => {
                 let path = path.display();
                 let restricted = match self.is_restricted() {
-                    true => "; only root may read these records, because the driver's option RmProfilingAdminOnly is set",
+                    true => {
+                        "; only root may read these records, because the driver's option RmProfilingAdminOnly is set"
+                    }
                     false => "",
                 };
                 format!("device records from CUPTI ({path}, driver {driver}){restricted}")
@@ -249,8 +253,9 @@ mod tests {
         let devices = ["  H100 (NVIDIA)", "  gfx90a (AMD)"];
         let found = Offloading::of(vec![library(false)], Vec::new(), root);
         let observed = format!("      {OBSERVED}");
-        let no_cupti =
-            format!("{observed}; no libcupti.so.12 or libcupti.so.13 was found (if one is installed, set OMPTRACE_CUPTI to its path)");
+        let no_cupti = format!(
+            "{observed}; no libcupti.so.12 or libcupti.so.13 was found (if one is installed, set OMPTRACE_CUPTI to its path)"
+        );
         let path = "  /lib/libomptarget.so";
         assert_eq!(found.lines(), [devices[0], &no_cupti, devices[1], &observed, path, &observed]);
         let found = Offloading::of(vec![library(true)], Vec::new(), root);

@@ -78,6 +78,9 @@ mod tests {
             kernel_source: None,
             event_ns: Some(9.0),
         };
-        assert_eq!(arm.line(), "the clock is cntvct, with a resolution of 40 ns; recording an event takes 9 ns");
+        assert_eq!(
+            arm.line(),
+            "the clock is cntvct, with a resolution of 40 ns; recording an event takes 9 ns"
+        );
     }
 }

@@ -57,7 +57,9 @@ impl Live {
         let of_thread = Arc::clone(&is_over);
         let watch = move || watch(tty, &registry, &of_thread);
         let thread = thread::Builder::new().spawn(watch);
-        let thread = thread.map_err(|error| Failure::because("cannot start the thread that draws on the terminal", &error))?;
+        let thread = thread.map_err(|error| {
+            Failure::because("cannot start the thread that draws on the terminal", &error)
+        })?;
         Ok(Live { thread, is_over })
     }
 

@@ -229,7 +229,9 @@ fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let text = match &view.said {
         Some(said) => printable(said).into_owned(),
         None if view.is_paused => "paused: space resumes    ? help   q quit".to_owned(),
-        None => format!("? help  q quit  space pause  s sort  tab process  w save  updated every {period:.1} s"),
+        None => {
+            format!("? help  q quit  space pause  s sort  tab process  w save  updated every {period:.1} s")
+        }
     };
     let style = Style::new().add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(text).style(style), area);

@@ -378,7 +378,9 @@ fn free_name(reader: &Reader) -> Result<PathBuf> {
     (1..1000)
         .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
         .find(|path| !path.exists())
-        .ok_or_else(|| Failure::new("the current directory already contains a thousand saved traces of this process"))
+        .ok_or_else(|| {
+            Failure::new("the current directory already contains a thousand saved traces of this process")
+        })
 }
 
 impl Look {

@@ -155,7 +155,9 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
         )
     };
     check(Rule::CurrentTask, has_task == 2 && ptr::eq(current, task), || {
-        format!("{name}: the event has task {task:p}, but ompt_get_task_info returned {has_task} with task {current:p}")
+        format!(
+            "{name}: the event has task {task:p}, but ompt_get_task_info returned {has_task} with task {current:p}"
+        )
     });
     let is_region = |known: *const ompt_data_t| parallel.is_null() || ptr::eq(known, parallel);
     check(Rule::CurrentRegion, is_region(region) && has_region == 2 && ptr::eq(region, same_region), || {
@@ -163,7 +165,9 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
             "{name}: the event has region {parallel:p}, but ompt_get_task_info returned region {region:p}, and ompt_get_parallel_info returned region {same_region:p}"
         )
     });
-    check(Rule::ThreadNumber, number < size.max(1), || format!("{name}: thread number {number} in a team of {size} threads"));
+    check(Rule::ThreadNumber, number < size.max(1), || {
+        format!("{name}: thread number {number} in a team of {size} threads")
+    });
 }
 
 fn check_code(name: &str, code: *const c_void) {
@@ -194,7 +198,9 @@ unsafe extern "C" fn thread_begin(_: ompt_thread_t, data: *mut ompt_data_t) {
     if let Some(entry_points) = ENTRY_POINTS.get() {
         // SAFETY: no arguments.
         let own = unsafe { (entry_points.thread_data)() };
-        check(Rule::ThreadData, ptr::eq(own, data), || format!("ompt_get_thread_data returned {own:p} instead of {data:p}"));
+        check(Rule::ThreadData, ptr::eq(own, data), || {
+            format!("ompt_get_thread_data returned {own:p} instead of {data:p}")
+        });
     }
 }
 
@@ -202,7 +208,9 @@ unsafe extern "C" fn thread_end(_: *mut ompt_data_t) {
     event("thread_end");
     HAS_BEGUN.set(false);
     let (open, last) = STACK.with(|stack| (stack.depth.get(), stack.last()));
-    check(Rule::ThreadEndsLast, open == 0, || format!("{open} regions and tasks are still open; {last:x?} began last"));
+    check(Rule::ThreadEndsLast, open == 0, || {
+        format!("{open} regions and tasks are still open; {last:x?} began last")
+    });
     STACK.with(|stack| stack.depth.set(0));
 }
 

@@ -54,7 +54,9 @@ pub(crate) fn report() -> (u64, String) {
         if count > 0 {
             all += count;
             let example = examples[rule as usize].as_deref().unwrap_or("");
-            lines += &format!("violated {count} times: {text} (OpenMP 5.2, section {section}); first violation: {example}\n");
+            lines += &format!(
+                "violated {count} times: {text} (OpenMP 5.2, section {section}); first violation: {example}\n"
+            );
         }
     }
     (all, lines)
