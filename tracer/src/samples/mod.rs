@@ -289,7 +289,7 @@ impl Samples {
         let without = creators::tasks_without_stack();
         let without = (without > 0).then(|| {
             format!(
-                "tasks without the call stack of their creation, because there was no space for it: {without}"
+                "tasks without the call stack of their creation, because there was no space for this call stack: {without}"
             )
         });
         of_threads.chain(taken).chain(without).collect()
@@ -335,7 +335,7 @@ fn may_perf() -> Result<(), String> {
             Ok(())
         }
         Err(error) => Err(format!(
-            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid it. --sample=cpu needs no privileges"
+            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid this call; --sample=cpu needs no privileges"
         )),
     }
 }

@@ -106,7 +106,7 @@ impl Spool {
 
     fn in_memory(path: &Path, error: &io::Error) -> io::Result<Spool> {
         warning!(
-            "cannot map {}: {error}; events are kept in the program's memory, so the newest are lost if the program is killed",
+            "cannot map {}: {error}; events are kept in the program's memory, so the newest events are lost if the program is killed",
             path.display()
         );
         let (first, capacity) = first_segment(None)?;

@@ -95,7 +95,7 @@ impl ProtectedFd {
     pub(crate) fn lock(&self) -> Option<Lock> {
         let taken = self.with(|file| {
             if !lock::take(file, Purpose::Recording)? {
-                return Err(io::Error::other("another process holds the lock of this file"));
+                return Err(io::Error::other("another process holds the lock on this file"));
             }
             system::map_pin(file).inspect_err(|_| _ = lock::give_back(file, Purpose::Recording))
         });
