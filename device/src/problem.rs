@@ -28,7 +28,7 @@ problems! {
     /// The limit of all buffers together was reached.
     NoBuffer "buffer requests that were refused, because too many threads and devices already have buffers; the records that would have gone into the refused buffers are lost";
     /// The buffer may also have been returned twice.
-    UnknownBuffer "completions of buffers that the device did not use";
+    UnknownBuffer "completions of buffers that the device was not using";
     /// The bytes beyond the buffer are ignored.
     TooManyBytes "buffer completions that report more bytes than the buffer can hold";
     /// `ompt_get_record_ompt`, `_native` or `_abstract`.
@@ -46,7 +46,7 @@ problems! {
     /// Not an error, but a cost of tracing.
     Overhead "interruptions of the program by CUPTI or the driver";
     /// The total duration of these interruptions.
-    OverheadMicroseconds "microseconds of these interruptions by CUPTI or the driver";
+    OverheadMicroseconds "microseconds for which CUPTI or the driver interrupted the program";
 }
 
 /// The count of each [`Problem`], and of the records taken.

@@ -37,8 +37,8 @@ pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
     match after.iter().find(is_option) {
         Some(option) => {
-            Err(Failure::new(format!("the option {} comes after the first run", option.display()))
-                .hint("put options before the first run"))
+            Err(Failure::new(format!("the option {} comes after the name of a run", option.display()))
+                .hint("put options before the names of the runs"))
         }
         None => Ok(()),
     }

@@ -140,7 +140,7 @@ fn refuse_other_division(from: &Path, to: &Path) -> io::Result<()> {
             let there = there?.file_name();
             if let Some(others) = division(&there).filter(|others| *others != parts) {
                 let what = format!(
-                    "{} already contains rows of the same process, divided into {others} parts instead of {parts}: write all parts with the same N of --part I/N",
+                    "{} already contains rows of the same process, divided into {others} parts instead of {parts}: use the same N of --part I/N for all parts",
                     to.display()
                 );
                 return Err(io::Error::other(what));
@@ -189,7 +189,7 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
         None if parts.is_empty() => {}
         None => {
             let what = format!(
-                "the directory is neither empty nor an archive, because it does not contain {}",
+                "the directory is neither empty nor an archive (it does not contain {})",
                 known.anchor
             );
             return Err(io::Error::other(what));

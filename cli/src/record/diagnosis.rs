@@ -55,7 +55,8 @@ pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
 }
 
 /// How to trace runtimes that do not look for a tool and that are not known before the run.
-const WITH_AN_OLD_RUNTIME: &str = "if its OpenMP runtime is older than OpenMP 5.0, record with --preload";
+const WITH_AN_OLD_RUNTIME: &str =
+    "if the program's OpenMP runtime is older than OpenMP 5.0, record with --preload";
 
 impl Diagnosis {
     fn new(traceable: Traceable, reason: impl Into<String>) -> Self {

@@ -80,7 +80,7 @@ fn report_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Load
         return;
     }
     message::warning(&format!(
-        "the program ran on two OpenMP runtimes, so its results may be wrong; the reason is that {} lacks {}",
+        "the program ran on two OpenMP runtimes, because {} lacks {}; the results of the program may be wrong",
         stand_in.libomp.display(),
         symbol_versions::described(&lacking)
     ));

@@ -149,7 +149,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Part>, arguments: &st
             let answers = &stats.answers;
             let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
             format!(
-                "{} % of the threads' time was useful in the first {} of {}, which contain {:.0} % of the events. The rest of the run may differ. To analyse the whole run, which takes longer, run:",
+                "{} % of the threads' time was useful in the first {} of the run ({} in total), which contain {:.0} % of the events. The rest of the run may differ. To analyse the whole run, which takes longer, run:",
                 useful_percent(answers).unwrap_or(0),
                 time(answers.duration_ns),
                 time(wall),

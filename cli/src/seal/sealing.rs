@@ -258,7 +258,7 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let rest = worth_reporting.count();
     if rest > 0 {
         message::warning(&format!(
-            "{}: {rest} more problems were found; omptrace check lists all",
+            "{}: {rest} more problems were found; omptrace check lists all problems",
             message::near(trace).display()
         ));
     }

@@ -36,7 +36,7 @@ pub(super) fn traces(target: Option<&Path>) -> Result<Vec<PathBuf>> {
 fn all() -> Result<Vec<PathBuf>> {
     let found: BTreeSet<PathBuf> = pids().flat_map(|pid| mapped_traces(pid).unwrap_or_default()).collect();
     if found.is_empty() {
-        return Err(Failure::new("no running program that this user can see is being traced")
+        return Err(Failure::new("this user can see no running program that is being traced")
             .hint(format!("{START}; or give the path of a trace: omptrace top app.omptrace")));
     }
     Ok(found.into_iter().collect())

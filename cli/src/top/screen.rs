@@ -99,7 +99,7 @@ const KEYS: &[(&str, &str)] = &[
     ("q", "quit omptrace top; the program continues"),
     ("space", "pause or resume the display"),
     ("s", "sort regions by lost time, time or visits"),
-    ("t", "sort threads by number or by lost time"),
+    ("t", "sort threads by thread number or by lost time"),
     ("tab", "the next process"),
     ("up, down", "more threads"),
     ("w", "write the last 10 seconds as a trace; the program continues"),

@@ -65,7 +65,7 @@ pub(super) fn head(look: &Look) -> Vec<String> {
         State::Running => "running",
         State::RunningUnseen => "running, but the newest events are not visible",
         State::Ended => "ended",
-        State::Unknown => "running or ended (not known)",
+        State::Unknown => "unknown whether running or ended",
     };
     let mut sizes = vec![format!("trace {}", message::bytes(look.trace_bytes))];
     if look.spool_bytes > 0 {

@@ -147,7 +147,7 @@ fn what_cannot_be_compared_is_an_error() {
         ("diff a.json newer.json", "by a newer version of omptrace"),
         ("diff a.json damaged.json", "damaged.json is not the output"),
         ("diff a.json broken.json", "broken.json is not JSON"),
-        ("diff a.json -- a.json --md", "the option --md comes after the first run"),
+        ("diff a.json -- a.json --md", "the option --md comes after the name of a run"),
         ("diff --fail-on speed>5% a.json a.json", "\"speed\" cannot be compared"),
         ("diff --min-effect x a.json a.json", "write a percentage as 2"),
         ("scaling other.json", "other.json is not the output"),

@@ -97,7 +97,7 @@ causes! {
     NoDeviceClock Warning "no_device_clock" "device records were left out, because the device's clock is unknown";
     /// The device reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
-        "device records ended before they started; start and end were exchanged";
+        "device records had an end before their start; their start and end were exchanged";
     /// The runtime does not record such operations, dropped the record, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
         "operations of traced devices have no device record; these operations are shown with the timestamps that the host observed";

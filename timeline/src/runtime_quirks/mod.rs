@@ -105,7 +105,7 @@ quirks! {
         |metadata| is_tr2(metadata);
     /// LLVM 3.7 to 5.0. An untied task is created again each time it resumes.
     tasks_created_when_they_run
-        "the creation of a task is reported when it starts to run, on the thread that runs it"
+        "the creation of a task is reported when the task starts to run, on the thread that runs the task"
         |metadata| is_tr2(metadata) && version(metadata) == LLVM_BEFORE_11;
     /// LLVM 3.7.
     tasks_without_switch

@@ -94,13 +94,13 @@ kinds! {
     BytesBetween Warning "bytes_between"
         "# bytes between blocks do not form a block; readers skip these bytes";
     SpoolUnchecked Note "spool_unchecked"
-        "# chunks are only in the spool, where damage cannot be detected; omptrace recover adds them to the trace";
+        "# chunks are only in the spool, where damage cannot be detected; omptrace recover adds these chunks to the trace";
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";
     MetadataKey Warning "metadata_key"
         "# metadata keys have values that this version of omptrace does not understand";
     MetadataMissing Warning "metadata_missing"
-        "there is no metadata, so the program, machine and runtime are unknown";
+        "the trace contains no metadata, so the program, machine and runtime are unknown";
     ChunkDamaged Error "chunk_damaged"
         "a chunk is damaged and was skipped";
     ChunkCopyDamaged Note "chunk_copy_damaged"
@@ -116,7 +116,7 @@ kinds! {
     ChunksOverwritten Note "chunks_overwritten"
         "# consecutive chunks of this stream, from the given chunk on, were overwritten by newer chunks, because the trace was recorded in flight-recorder mode";
     ChunkTwice Note "chunk_twice"
-        "# chunks are in the file more than once; each was read once";
+        "# chunks are in the file more than once; each of these chunks was read only once";
     SpoolMissing Error "spool_missing"
         "the end of the session was not recorded, and the spool cannot be found or read, so the newest events of each stream are missing";
     SpoolDamaged Error "spool_damaged"

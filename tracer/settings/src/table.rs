@@ -91,7 +91,7 @@ settings! {
         variable: "OMPTRACE_OUTPUT",
         default: "%e.%p.omptrace",
         recorded: true,
-        meaning: "The trace file. If the file already exists, the new trace is named with `.2`, `.3` and so on before the extension, as in `app.2.omptrace`.",
+        meaning: "The name of the trace file. If this file already exists, the new trace is named with `.2`, `.3` and so on before the extension, as in `app.2.omptrace`.",
         option: Some(CommandLineOption {
             long: "output",
             short: Some('o'),

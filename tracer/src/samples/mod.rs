@@ -270,9 +270,9 @@ impl Samples {
         let signal = self.signal.load(Ordering::Relaxed);
         let error = std::io::Error::from_raw_os_error(self.timer_error.load(Ordering::Relaxed));
         let of_threads = [
-            (threads(&self.blocked), format!("they block signal {signal}")),
+            (threads(&self.blocked), format!("these threads block signal {signal}")),
             (threads(&self.without_timer), format!("the system provides no timer: {error}")),
-            (threads(&self.too_many), "there are too many threads, or there is too little memory".to_owned()),
+            (threads(&self.too_many), "the process has too many threads or too little memory".to_owned()),
             (
                 sampled_threads::closed(),
                 "the program has closed the file descriptor returned by perf_event_open".to_owned(),

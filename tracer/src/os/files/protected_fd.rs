@@ -65,7 +65,7 @@ impl ProtectedFd {
             match ProtectedFd::create_new(numbered(wanted, number)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES => {
                     if is_no_place_for_files(wanted) {
-                        let message = "it exists and is not a file but a device, pipe or socket";
+                        let message = "the path exists and is not a file, but a device, pipe or socket";
                         return Err(io::Error::other(message));
                     }
                     number += 1;
