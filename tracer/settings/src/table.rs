@@ -117,7 +117,7 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Samples the call stack of each thread at intervals of its CPU time. With `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, if the system allows this, and do not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
+        meaning: "Samples the call stack of each thread at regular intervals of the CPU time that the thread uses. With `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, if the system allows this, and do not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
