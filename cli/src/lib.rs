@@ -35,8 +35,9 @@ use output::{failure, streams, temp_files};
 /// What is said where nothing was asked for.
 const FIRST_STEPS: &str = "\
 omptrace record ./app   run a program and see where its time goes
-omptrace stats FILE     the same in more detail, for a recorded trace
-omptrace --help         all commands; `omptrace doctor ./app` checks a program
+omptrace stats FILE     see in more detail where the time of a recorded run went
+omptrace doctor ./app   check whether a program can be traced
+omptrace --help         see all commands
 ";
 
 /// Parses the command line, runs the command, reports what went wrong. Without a command it says what can be done. The exit

@@ -26,9 +26,9 @@ problems! {
     /// The pool's limit was exceeded, the hard limit was not.
     ExtraBuffer "buffers that exceed the pool's limit";
     /// The limit of all buffers together was reached.
-    NoBuffer "buffer requests that were refused because too many threads and devices use buffers; the records for these buffers are lost";
+    NoBuffer "buffer requests that were refused, because too many threads and devices already have buffers; the records that would have gone into the refused buffers are lost";
     /// The buffer may also have been returned twice.
-    UnknownBuffer "completions of buffers that the device did not use";
+    UnknownBuffer "completions of buffers that the device was not using";
     /// The bytes beyond the buffer are ignored.
     TooManyBytes "buffer completions that report more bytes than the buffer can hold";
     /// `ompt_get_record_ompt`, `_native` or `_abstract`.
@@ -38,15 +38,15 @@ problems! {
     /// Neither standard nor native.
     InvalidRecord "records of an invalid type";
     /// The cursor did not move, or moved more often than the buffer has room for records.
-    EndlessBuffer "buffers whose cursor did not reach the end";
+    EndlessBuffer "buffers whose record cursor did not reach the end of the buffer";
     /// Counted by CUPTI.
     Dropped "records that CUPTI dropped because it ran out of space";
     /// The CUDA device is not one that OpenMP has used.
     OfNoDevice "records of devices that OpenMP has not used";
     /// Not an error, but a cost of tracing.
-    Overhead "times that CUPTI or the driver held up the program";
+    Overhead "interruptions of the program by CUPTI or the driver";
     /// The total duration of these interruptions.
-    OverheadMicroseconds "microseconds for which CUPTI or the driver held up the program";
+    OverheadMicroseconds "microseconds for which CUPTI or the driver interrupted the program";
 }
 
 /// The count of each [`Problem`], and of the records taken.

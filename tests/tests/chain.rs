@@ -120,7 +120,12 @@ fn a_tool_can_be_named_and_refused() {
     assert_eq!(run(std::slice::from_ref(&named)), (true, String::new()));
     let (is_counted, said) = run(&[listed.clone(), missing]);
     assert!(!is_counted);
-    assert!(said.starts_with("omptrace: OMPTRACE_NEXT_TOOL=/nowhere/libtool.so was not started: "), "{said}");
+    assert!(
+        said.starts_with(
+            "omptrace: the tool /nowhere/libtool.so (from OMPTRACE_NEXT_TOOL) was not started: "
+        ),
+        "{said}"
+    );
     assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(run(&[listed, named, refused]), (false, String::new()), "OMPTRACE_CHAIN=0");
 }

@@ -57,7 +57,7 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
         for trace in traces.files() {
             let checked = omptrace([Path::new("check"), &trace]);
             let words = String::from_utf8_lossy(&checked.stdout);
-            assert!(!words.contains("older than the previous event"), "{name}: {words}");
+            assert!(!words.contains("earlier timestamp than the previous event"), "{name}: {words}");
         }
     }
 }

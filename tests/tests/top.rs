@@ -281,7 +281,7 @@ fn the_screen_shows_the_program_and_obeys_keys() {
     terminal.press("s");
     terminal.shows(&["regions by time"]);
     terminal.press("?");
-    terminal.shows(&["quit; the program continues"]);
+    terminal.shows(&["quit omptrace top; the program continues"]);
     terminal.press("?");
     terminal.press("p");
     terminal.shows(&["paused"]);

@@ -112,7 +112,9 @@ impl Metadata {
     /// A message about the error that turned tracing off, if any.
     pub fn failure_message(&self) -> Option<String> {
         let failure = self.failure.as_ref()?;
-        Some(format!("tracing was turned off while the program ran, and later events are missing: {failure}"))
+        Some(format!(
+            "tracing was turned off while the program ran, so later events are missing; the reason was: {failure}"
+        ))
     }
 
     /// The callbacks that were registered and then removed while the program ran, so that events are missing; with the

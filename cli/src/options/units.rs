@@ -36,10 +36,10 @@ pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
         None => nanoseconds(text).map(|ns| Ns::try_from(ns).unwrap_or(open)),
     };
     let Some((begin, end)) = text.split_once("..") else {
-        return Err("write a window as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
+        return Err("write a time window as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
     };
     let (begin, end) = (time(begin, 0)?, time(end, Ns::MAX)?);
-    if begin < end { Ok((begin, end)) } else { Err("the window ends before it starts".to_owned()) }
+    if begin < end { Ok((begin, end)) } else { Err("the window must end after it starts".to_owned()) }
 }
 
 /// A part of a run: a time window, or time steps.
@@ -95,7 +95,7 @@ pub(crate) fn part(text: &str) -> Result<(NonZero<usize>, NonZero<usize>), Strin
         let numbers = (part.trim().parse().ok()?, parts.trim().parse().ok()?);
         (numbers.0 <= numbers.1).then_some(numbers)
     });
-    numbers.ok_or_else(|| "write a part as I/N, with I from 1 to N, for example 3/8".to_owned())
+    numbers.ok_or_else(|| "write the part as I/N, for example 3/8 for part 3 of 8".to_owned())
 }
 
 /// A time of the timeline as [`window`] takes it, to a microsecond.

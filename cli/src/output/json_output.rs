@@ -239,10 +239,10 @@ impl<W: Write> Write for AnswerLines<W> {
 fn select(value: &Value, path: &str) -> Result<Value> {
     let names: Vec<&str> = path.split('.').filter(|name| !name.is_empty()).collect();
     part(value, &names).map_err(|(missing, known)| {
-        let failure = Failure::new(format!("--select {path}: there is no {missing}"));
+        let failure = Failure::new(format!("--select {path}: the output has no {missing}"));
         match &known[..] {
             [] => failure,
-            known => failure.hint(format!("there are {}", known.join(", "))),
+            known => failure.hint(format!("the fields are {}", known.join(", "))),
         }
     })
 }
@@ -260,7 +260,9 @@ fn part(value: &Value, names: &[&str]) -> std::result::Result<Value, (String, Ve
         Value::Array(elements) => match name.parse::<usize>() {
             Ok(index) => match elements.get(index) {
                 Some(element) => part(element, rest),
-                None => Err((format!("element {index} of {}", elements.len()), Vec::new())),
+                None => {
+                    Err((format!("element {index} (the list has {} elements)", elements.len()), Vec::new()))
+                }
             },
             Err(_) => {
                 let parts: Vec<_> = elements.iter().map(|element| part(element, names)).collect();
@@ -439,10 +441,13 @@ mod tests {
         assert_eq!(selected("a.c"), Ok(json!([[5, 6], null])));
         assert_eq!(selected("d"), Ok(json!({})));
         assert_eq!(selected("").as_ref(), Ok(&answers));
-        assert_eq!(selected("x"), Err("--select x: there is no x".to_owned()));
-        assert_eq!(selected("a.x"), Err("--select a.x: there is no x".to_owned()));
-        assert_eq!(selected("a.7"), Err("--select a.7: there is no element 7 of 2".to_owned()));
-        assert_eq!(selected("a.b.x"), Err("--select a.b.x: there is no x".to_owned()));
+        assert_eq!(selected("x"), Err("--select x: the output has no x".to_owned()));
+        assert_eq!(selected("a.x"), Err("--select a.x: the output has no x".to_owned()));
+        assert_eq!(
+            selected("a.7"),
+            Err("--select a.7: the output has no element 7 (the list has 2 elements)".to_owned())
+        );
+        assert_eq!(selected("a.b.x"), Err("--select a.b.x: the output has no x".to_owned()));
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn refuse_other_division(from: &Path, to: &Path) -> io::Result<()> {
             let there = there?.file_name();
             if let Some(others) = division(&there).filter(|others| *others != parts) {
                 let what = format!(
-                    "in {}, the rows of the same process are divided into {others} parts, not {parts}",
+                    "{} already contains rows of the same process, divided into {others} parts instead of {parts}: use the same N of --part I/N for all parts",
                     to.display()
                 );
                 return Err(io::Error::other(what));
@@ -189,7 +189,7 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
         None if parts.is_empty() => {}
         None => {
             let what = format!(
-                "the directory is not empty, and it is not an archive, because {} is missing",
+                "the directory is neither empty nor an archive (it does not contain {})",
                 known.anchor
             );
             return Err(io::Error::other(what));
@@ -230,7 +230,7 @@ fn file_named(entry: &DirEntry, passes: impl Fn(&OsStr) -> bool) -> io::Result<P
         return Ok(entry.path());
     }
     let path = entry.path();
-    let what = format!("{} is not part of an archive", path.display());
+    let what = format!("the directory contains {}, which is not part of an archive", path.display());
     Err(io::Error::other(what))
 }
 

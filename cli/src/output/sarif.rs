@@ -40,7 +40,12 @@ pub(crate) fn text(format: ProblemFormat, findings: &[Finding], duration_ns: u64
 /// What it is, and what it costs.
 fn message(finding: &Finding, duration_ns: u64) -> String {
     let share = finding.gain_ns as f64 / duration_ns.max(1) as f64;
-    format!("{}; fixing it saves up to {} ({} %)", finding.text, time(finding.gain_ns), percent(share))
+    format!(
+        "{}; fixing this problem saves up to {} ({} %)",
+        finding.text,
+        time(finding.gain_ns),
+        percent(share)
+    )
 }
 
 /// Code hosts refuse a whole file in which a result has no location. A finding whose file is not known is a notification instead: they
@@ -101,14 +106,14 @@ fn rule(id: &str) -> Value {
     let title = rule.map_or_else(|| capitalised(&id.replace('_', " ")), |rule| rule.title.to_owned());
     let page = Finding::page_address(id);
     let condition = capitalised(rule.map_or("", |rule| rule.when)) + ".";
-    let help = "The message of each result says what to try and how much wall time it would save.";
+    let help = "The message of each result suggests a change to the program and estimates how much wall time the change saves.";
     json!({
         "id": id,
         "shortDescription": { "text": format!("{title}.") },
         "fullDescription": { "text": condition },
         "help": {
             "text": format!("{condition} {help} See {page}."),
-            "markdown": format!("{condition} {help} See [what it means]({page})."),
+            "markdown": format!("{condition} {help} See [what this finding means]({page})."),
         },
         "helpUri": page,
         "defaultConfiguration": { "level": "warning" },
@@ -193,8 +198,8 @@ mod tests {
         let findings = [finding(Some("/src/a b.c")), finding(None)];
         assert_eq!(
             text(ProblemFormat::Lines, &findings, 1_000_000_000),
-            "/src/a b.c:35: warning: threads wait; fixing it saves up to 121 ms (12.1 %) [load_imbalance]\n\
-             warning: threads wait; fixing it saves up to 121 ms (12.1 %) [load_imbalance]\n"
+            "/src/a b.c:35: warning: threads wait; fixing this problem saves up to 121 ms (12.1 %) [load_imbalance]\n\
+             warning: threads wait; fixing this problem saves up to 121 ms (12.1 %) [load_imbalance]\n"
         );
     }
 

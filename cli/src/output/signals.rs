@@ -152,7 +152,7 @@ extern "C" fn report_that_we_survive(_signal: libc::c_int) {
     IS_INTERRUPTED.store(true, Ordering::Relaxed);
     write(
         libc::STDERR_FILENO,
-        b"\nomptrace: finishing the trace; to stop, press Ctrl-\\, and finish the trace later with omptrace recover\n",
+        b"\nomptrace: still finishing the trace; to stop now, press Ctrl-\\ and finish the trace later with `omptrace recover`\n",
     );
 }
 

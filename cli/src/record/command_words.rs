@@ -63,19 +63,19 @@ impl Words {
         if self.name_one_of(ROOT_CHANGERS) {
             return Some((
                 "the program ran in another root directory, which does not contain the tracer's libraries",
-                "install omptrace in that root directory, too, make sure that /proc is mounted there, and start the program there with: omptrace record -- PROGRAM",
+                "install omptrace in that root directory as well, make sure that /proc is mounted there, and start the program there with: omptrace record -- PROGRAM",
             ));
         }
         if self.clear_environment() {
             return Some((
-                "the environment, which names the tracer's libraries, was cleared before the program was started",
-                "after the environment is cleared, start the program with: omptrace record -- PROGRAM",
+                "the environment variables that load the tracer were cleared before the program started",
+                "after clearing the environment, start the program with: omptrace record -- PROGRAM",
             ));
         }
         if needs_preload && self.replace_preload() {
             return Some((
-                "LD_PRELOAD, which names the tracer's libraries, was set or cleared before the program was started",
-                "keep the old value, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program with: omptrace record -- PROGRAM",
+                "LD_PRELOAD, which contains the tracer's libraries, was overwritten or cleared before the program started",
+                "keep the old value of LD_PRELOAD, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program with: omptrace record -- PROGRAM",
             ));
         }
         None

@@ -13,8 +13,8 @@ const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::S
 
 /// The cause of a death by SIGSYS, and what to do about it.
 const OF_FILTER: [&str; 2] = [
-    "the program was killed by its own seccomp filter, which restricts its system calls; run it without omptrace: if the program then survives, the tracer made a system call that the program itself does not make",
-    "make the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program: tracing then stops, but the program continues. Or let the filter allow the calls that the manual lists under \"System calls\"",
+    "the program was killed by its own seccomp filter, which restricts system calls; if the program survives without omptrace, the filter killed it because of a system call that the tracer made",
+    "make the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program: tracing then stops, but the program continues. Or let the filter allow the system calls that the manual lists under \"System calls\"",
 ];
 
 /// Whether faulty code ended the program.
@@ -48,7 +48,7 @@ pub(crate) fn hints(end: End) -> Vec<&'static str> {
     ];
     if is_of(end, libc::SIGABRT) {
         hints.push(
-            "\"OMP: Error #13: Assertion failure\" on stderr means that the OpenMP runtime ended the program",
+            "if stderr contains \"OMP: Error #13: Assertion failure\", the OpenMP runtime itself ended the program",
         );
     }
     hints

@@ -55,7 +55,8 @@ pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
 }
 
 /// How to trace runtimes that do not look for a tool and that are not known before the run.
-const WITH_AN_OLD_RUNTIME: &str = "for a runtime older than OpenMP 5.0, record with --preload";
+const WITH_AN_OLD_RUNTIME: &str =
+    "if the program's OpenMP runtime is older than OpenMP 5.0, record with --preload";
 
 impl Diagnosis {
     fn new(traceable: Traceable, reason: impl Into<String>) -> Self {
@@ -73,10 +74,10 @@ impl Diagnosis {
             return Diagnosis::new(
                 Traceable::No,
                 format!(
-                    "{path} runs with the privileges of another user or group (set-user-ID), so the loader ignores libraries that the environment names"
+                    "{path} runs with the privileges of another user or group (set-user-ID), so the loader ignores libraries that environment variables such as LD_PRELOAD list"
                 ),
             )
-            .remedy("trace a copy that does not have these privileges, and run it as that user");
+            .remedy("trace a copy of the program that does not have these privileges, and run the copy as that user");
         }
         match &program.kind {
             Kind::Unreadable(error) => {
@@ -94,11 +95,11 @@ impl Diagnosis {
             .remedy("build the program for glibc, for example in a Debian or Fedora container instead of an Alpine one"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script; omptrace cannot determine which OpenMP runtime the packages of its interpreter load"),
+                format!("{path} is a script; omptrace cannot determine which OpenMP runtime is loaded by the packages that the script imports"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script ({interpreter}); check each program that it starts separately"),
+                format!("{path} is a script ({interpreter}); separately check each program that the script starts"),
             )
             .remedy(format!(
                 "run `omptrace doctor` on the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
@@ -106,7 +107,7 @@ impl Diagnosis {
             )),
             Kind::Static { openmp: true } => Diagnosis::new(
                 Traceable::No,
-                format!("{path} is linked statically, including its OpenMP runtime, and cannot load a tool"),
+                format!("{path} is linked statically, including its OpenMP runtime, so it cannot load a tool"),
             )
             .remedy("link the program dynamically (without -static)"),
             Kind::Static { openmp: false } => Diagnosis::new(
@@ -117,14 +118,14 @@ impl Diagnosis {
             Kind::Dynamic { .. } if openmp_runtime::finds_its_own_tool(&program.path) => Diagnosis::new(
                 Traceable::No,
                 format!(
-                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds only its own built-in empty tool"
+                    "{path} contains an OpenMP runtime with the tools interface of 2014, which calls only the runtime's own built-in tool, and that tool does nothing"
                 ),
             )
             .remedy("link the runtime dynamically (clang: without -static-openmp)"),
             Kind::Dynamic { .. } if program.needs_preloaded_tool() => Diagnosis::new(
                 Traceable::Yes,
                 format!(
-                    "{path}, or a library that it uses, has a tools interface older than OpenMP 5.0; `omptrace record` preloads the tracer"
+                    "{path}, or a library that it uses, contains an OpenMP runtime with a tools interface older than OpenMP 5.0, so `omptrace record` preloads the tracer"
                 ),
             ),
             Kind::Dynamic {
@@ -144,7 +145,9 @@ fn of_gcc(libgomp: &Decision) -> &'static str {
         _ if processor::THIS.observes_libgomp() => {
             "if the program was built by GCC, record with --libgomp observe"
         }
-        _ => "if the program was built by GCC, it needs LLVM's OpenMP runtime to be traced on this CPU",
+        _ => {
+            "if the program was built by GCC, it can be traced on this CPU only if it runs on LLVM's OpenMP runtime"
+        }
     }
 }
 
@@ -155,22 +158,22 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
     } else if openmp_inside {
         Diagnosis::new(
             Traceable::No,
-            format!("{path} contains an OpenMP runtime without a visible tools interface"),
+            format!("{path} contains an OpenMP runtime in which no tools interface was found"),
         )
         .remedy("link the runtime dynamically (clang: without -static-openmp; GCC: without -static-libgomp)")
     } else if program.runs_packages() {
         Diagnosis::new(
             Traceable::Unknown,
-            format!("{path} itself needs no OpenMP runtime, but its packages may load one"),
+            format!("{path} itself needs no OpenMP runtime, but packages that it imports may load one"),
         )
     } else {
         Diagnosis::new(
             Traceable::Unknown,
             format!(
-                "{path} and its libraries do not use OpenMP; programs that it starts, or libraries that it loads, possibly do"
+                "{path} and its libraries do not use OpenMP, but programs that it starts, or libraries that it loads while it runs, may use OpenMP"
             ),
         )
-        .remedy("to use OpenMP, compile and link the program with -fopenmp; to check a program that it starts: omptrace doctor PROGRAM")
+        .remedy("to use OpenMP, compile and link the program with -fopenmp; to check a program that it starts, run: omptrace doctor PROGRAM")
     }
 }
 
@@ -233,7 +236,7 @@ pub(crate) fn hint_at_death(
     let hazards = symbol_versions::hazards_of(programs, loader);
     let known = if hazards.is_empty() { String::new() } else { format!(" ({})", hazards.join("; ")) };
     Some(format!(
-        "if the program runs without an error with --libgomp keep, the crash is caused by {}, which replaced libgomp{known}",
+        "if the program does not crash with --libgomp keep, the crash was caused by {}, which replaced libgomp{known}",
         stand_in.libomp.display()
     ))
 }
@@ -284,9 +287,9 @@ pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader)
     if !passes_on() && symbol_versions::has_thread_sanitizer(program, loader) {
         remarks.push((
             format!(
-                "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer if it finds it; because OMPTRACE_CHAIN=0 is set, the tracer takes Archer's place"
+                "{path} is built with ThreadSanitizer, and for such programs LLVM's OpenMP runtime loads the tool Archer if it is installed; because OMPTRACE_CHAIN=0 is set, the tracer runs instead of Archer"
             ),
-            "unset OMPTRACE_CHAIN: without Archer, ThreadSanitizer reports false races".to_owned(),
+            "unset OMPTRACE_CHAIN, because ThreadSanitizer reports false races without Archer".to_owned(),
         ));
     }
     remarks
@@ -298,13 +301,13 @@ pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
     // OpenMP 5.2, section 21.3.1: any value other than `enabled` (the default) loads no tool.
     if let Some(value) = env::var_os("OMP_TOOL").filter(|value| !value.eq_ignore_ascii_case("enabled")) {
         refusals.push((
-            format!("OMP_TOOL={} is set: OpenMP runtimes will load no tool", value.display()),
+            format!("OMP_TOOL={} is set, so OpenMP runtimes will not load any tool", value.display()),
             "unset OMP_TOOL".to_owned(),
         ));
     }
     if let Some(value) = env::var_os("OMPTRACE_DISABLED").filter(|value| value == "1") {
         refusals.push((
-            format!("OMPTRACE_DISABLED={} is set: the tracer will record nothing", value.display()),
+            format!("OMPTRACE_DISABLED={} is set, so the tracer will not record anything", value.display()),
             "unset OMPTRACE_DISABLED".to_owned(),
         ));
     }

@@ -47,9 +47,11 @@ impl Readable {
         let root = root.display();
         let absent = match refused {
             Some(error) => {
-                format!("{root}: {error}. To give all users read access: sudo chmod a+r {root}/*/energy_uj")
+                format!(
+                    "{root}: {error}. To give all users read access to the energy counters, run: sudo chmod a+r {root}/*/energy_uj"
+                )
             }
-            None => format!("{root} contains no counters, as on most virtual machines"),
+            None => format!("{root} contains no energy counters, as is usual on virtual machines"),
         };
         Readable { zones: Vec::new(), absent: Some(absent) }
     }
@@ -248,7 +250,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let root = root.path();
         let none = Readable::at(&root.join("none"));
-        assert!(none.line().ends_with("contains no counters, as on most virtual machines"));
+        assert!(none.line().ends_with("contains no energy counters, as is usual on virtual machines"));
         // A directory cannot be read as a file even by root.
         fs::create_dir_all(root.join("intel-rapl:0/energy_uj")).expect("a folder");
         fs::write(root.join("intel-rapl:0/name"), "package-0").expect("a file");

@@ -53,7 +53,7 @@ pub(crate) fn waits(tracer: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     Err(Failure::new(format!("--waits: {} does not exist", path.display())).hint(
-        "to install this file next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-waits",
+        "to build this file and install it next to the tracer's library, run cargo xtask install; to only build it, run cargo build -p omptrace-waits",
     ))
 }
 
@@ -79,11 +79,11 @@ fn installed() -> Result<PathBuf> {
         .find_map(|place| fs::canonicalize(place).ok())
         .ok_or_else(|| {
             Failure::new(format!(
-                "{LIBRARY} is neither in {} nor in ../lib relative to it",
+                "{LIBRARY} is neither in the directory {} nor in ../lib relative to this directory",
                 folder.display()
             ))
             .hint(
-                "cargo install installs only this program: install an archive, wheel or package of a release, or use `cargo xtask install` in the sources; or give the path of the library with --tool PATH",
+                "cargo install installs only the program omptrace, not this library: install a release (an archive, wheel or package), run `cargo xtask install` in the source directory, or give the path of the library with --tool PATH",
             )
         })
 }

@@ -56,7 +56,7 @@ pub(crate) fn decide(
     let named = options.libomp.as_deref();
     match options.libgomp {
         WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => Err(Failure::new(
-            "--audit extends the observation of libgomp, but with this --libgomp option nothing is observed",
+            "--audit has an effect only if libgomp is observed, but the given --libgomp option turns this observation off",
         )
         .hint("leave out one of the two options")),
         WhenLibgomp::Auto if options.audit => observe(tracer),
@@ -141,7 +141,7 @@ pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     Err(Failure::new(format!("--libgomp observe: {} does not exist", path.display())).hint(
-        "to install this file next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-libgomp-adapter",
+        "to build this file and install it next to the tracer's library, run cargo xtask install; to only build it, run cargo build -p omptrace-libgomp-adapter",
     ))
 }
 
@@ -167,7 +167,7 @@ fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result
             .map_err(|error| Failure::because(format!("--libomp {}", named.display()), &error))?;
         if !openmp_runtime::can_stand_in_for_libgomp(&path) {
             return Err(Failure::new(format!(
-                "--libomp {}: this is not an OpenMP runtime that has a tools interface and can run GCC programs",
+                "--libomp {}: this file is not an OpenMP runtime that has a tools interface and can run GCC programs",
                 path.display()
             ))
             .hint("give the path of libomp.so.5 from LLVM 10 or later, or of a libiomp5.so"));

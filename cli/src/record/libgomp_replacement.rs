@@ -65,7 +65,7 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
     .filter_map(|(function, recorded, alone)| {
         let recorded = recorded.filter(|recorded| *recorded != alone)?;
         Some(format!(
-            "{function} returned {recorded} in the recorded program; on GCC's libgomp it returns {alone}"
+            "{function} returned {recorded} in the recorded run, but it returns {alone} if the program runs on GCC's libgomp"
         ))
     })
     .collect()
@@ -80,7 +80,7 @@ fn report_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Load
         return;
     }
     message::warning(&format!(
-        "the program ran on two OpenMP runtimes, so its results may be wrong: {} lacks {}",
+        "the program ran on two OpenMP runtimes, because {} lacks {}; the results of the program may be wrong",
         stand_in.libomp.display(),
         symbol_versions::described(&lacking)
     ));
@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(
             reported,
             [
-                "omp_get_num_procs returned 1 in the recorded program; on GCC's libgomp it returns 2",
-                "omp_get_num_places returned 1 in the recorded program; on GCC's libgomp it returns 2",
-                "omp_get_max_threads returned 4 in the recorded program; on GCC's libgomp it returns 2",
+                "omp_get_num_procs returned 1 in the recorded run, but it returns 2 if the program runs on GCC's libgomp",
+                "omp_get_num_places returned 1 in the recorded run, but it returns 2 if the program runs on GCC's libgomp",
+                "omp_get_max_threads returned 4 in the recorded run, but it returns 2 if the program runs on GCC's libgomp",
             ]
         );
         assert_eq!(differences_of(&bound, true), reported[..2]);

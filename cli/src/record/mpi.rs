@@ -76,7 +76,7 @@ pub(crate) fn libraries(
         // If the tracer is installed without these libraries, it records everything else.
         return match when {
             WhenMpi::On => Err(Failure::new(format!("--mpi on: {} does not exist", library.display())).hint(
-                "to install this file next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-mpi",
+                "to build this file and install it next to the tracer's library, run cargo xtask install; to only build it, run cargo build -p omptrace-mpi",
             )),
             _ => Ok(Vec::new()),
         };

@@ -24,10 +24,10 @@ pub(crate) fn words(library: &Path, closed: &Path) -> (String, String) {
     let (closed, library) = (closed.display(), library.display());
     (
         format!(
-            "the program may have run as another user, who cannot load {library}: other users have no access to {closed}"
+            "the program may have run as another user, who cannot load {library}, because other users have no access to {closed}"
         ),
         format!(
-            "install omptrace where all users can read it, for example in /usr/local, or allow access: chmod o+rx {closed}; that user must also be able to write to the directory of the trace"
+            "install omptrace in a directory that all users can read, such as /usr/local, or allow access with `chmod o+rx {closed}`; that user must also be able to write to the directory of the trace"
         ),
     )
 }

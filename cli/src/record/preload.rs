@@ -69,7 +69,7 @@ pub(crate) fn named(library: &Path) -> Result<&OsStr> {
         "the path {} contains a space, a colon or a dollar sign, which LD_PRELOAD does not allow",
         library.display()
     ))
-    .hint("use a symbolic link whose path does not contain these characters: ln -s DIRECTORY link"))
+    .hint("use a symbolic link whose path does not contain these characters: ln -s DIRECTORY LINK"))
 }
 
 /// The values of `$LIB` in glibc's 64-bit loaders.

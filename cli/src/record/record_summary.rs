@@ -141,7 +141,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Part>, arguments: &st
     let part = part.filter(|part| part.stats.answers.has_time());
     let words = match part {
         Some(Part { stats, share, windows: Some(windows) }) => format!(
-            "Estimated from {windows} random parts of the run, which cover {} of its time: {} % useful. To analyse the whole run, which takes longer:",
+            "Useful share of the threads' time, estimated from {windows} random parts that cover {} of the run: {} %. To analyse the whole run, which takes longer, run:",
             share_words(*share),
             useful_percent(&stats.answers).unwrap_or(0)
         ),
@@ -149,14 +149,14 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Part>, arguments: &st
             let answers = &stats.answers;
             let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
             format!(
-                "{} % useful in the first {} of {}, which contain {:.0} % of the events. Other parts may differ. To analyse the whole run, which takes longer:",
+                "{} % of the threads' time was useful in the first {} of the run ({} in total), which contain {:.0} % of the events. The rest of the run may differ. To analyse the whole run, which takes longer, run:",
                 useful_percent(answers).unwrap_or(0),
                 time(answers.duration_ns),
                 time(wall),
                 share * 100.0
             )
         }
-        None => "The analysis did not finish within its time limit. To complete it:".to_owned(),
+        None => "The analysis did not finish within its time limit. To complete it, run:".to_owned(),
     };
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     // A command is printed on one line, so that it can be copied.

@@ -32,11 +32,11 @@ pub(crate) fn report(
             format!("{} did not replace libgomp", stand_in.libomp.display())
         }
         Decision::ObserveBy(_) => "libgomp could not be observed".to_owned(),
-        _ => "another runtime did not replace libgomp".to_owned(),
+        _ => "libgomp was not replaced by another runtime".to_owned(),
     };
     for (library, how) in &on_libgomp {
         message::warning(&format!(
-            "the parallel regions of {} were not recorded: the program loaded this library with {how}, so {why} there",
+            "the parallel regions of {} were not recorded, because {why} in this library, which the program loaded using {how}",
             message::near(library).display()
         ));
     }
@@ -48,7 +48,7 @@ pub(crate) fn report(
             "record with --audit, which also observes libraries loaded by dlopen with RTLD_DEEPBIND"
         }
         _ => {
-            "load the library with dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself"
+            "load the library with dlopen without RTLD_DEEPBIND, or build the library with clang, because LLVM's runtime loads the tracer itself"
         }
     });
     true

@@ -87,18 +87,21 @@ fn seal_one(job: &Job, missing: &mut MissingNames, bar: &ProgressBar) -> Result<
     temp_files::will_make(seal::temporary(&job.trace));
     seal(&job.trace, additions, job.in_doubt, &mut progress::of_file(bar)).map_err(|error| match error {
         SealError::Running => {
-            format!("the process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
+            format!(
+                "the process is still running; when it has ended, run: omptrace recover {}",
+                typed(&job.trace)
+            )
         }
         error @ SealError::Unknown(_) => format!(
-            "{error}; if you know that the process has ended: omptrace recover --force {}",
+            "{error}; if you know that the process has ended, run: omptrace recover --force {}",
             typed(&job.trace)
         ),
         error @ (SealError::Busy | SealError::Changed) => {
-            format!("{error}; afterwards, try again: omptrace recover {}", typed(&job.trace))
+            format!("{error}; when that program has finished, run: omptrace recover {}", typed(&job.trace))
         }
         // The trace and its spool are unharmed; the reason is usually a full disk.
         error @ SealError::Io(_) => {
-            format!("{error}; when there is enough space: omptrace recover {}", typed(&job.trace))
+            format!("{error}; when there is enough disk space, run: omptrace recover {}", typed(&job.trace))
         }
         error => error.to_string(),
     })
@@ -255,7 +258,7 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let rest = worth_reporting.count();
     if rest > 0 {
         message::warning(&format!(
-            "{}: {rest} more problems were found; omptrace check lists all",
+            "{}: {rest} more problems were found; omptrace check lists all problems",
             message::near(trace).display()
         ));
     }

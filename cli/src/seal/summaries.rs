@@ -210,7 +210,7 @@ fn note_lack(trace: &Path, why: NoSummary, is_talkative: bool, too_large: &mut V
         // If names are looked up later, events are read then.
         NoSummary::NamesLookedUpLater | NoSummary::Running => {}
         _ if !is_talkative => {}
-        why => message::note(&format!("{}: no summary: {why}", message::near(trace).display())),
+        why => message::note(&format!("{}: no summary was stored: {why}", message::near(trace).display())),
     }
 }
 
@@ -252,13 +252,13 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
             _ => "TRACE...".to_owned(),
         };
         message::note(&format!(
-            "the analysis of {} was not completed; to complete it: omptrace recover {name}",
+            "the analysis of {} was not completed; to complete it, run: omptrace recover {name}",
             message::counted(missing as u64, "trace")
         ));
     }
     if let Some(first) = too_large.first() {
         message::note(&format!(
-            "no summary stored in {}, because it would exceed 64 KiB (first: {}); stats reads the events instead",
+            "no summary was stored in {}, because the summary would exceed 64 KiB (first: {}); omptrace stats reads the events instead",
             message::counted(too_large.len() as u64, "trace"),
             message::near(first).display()
         ));

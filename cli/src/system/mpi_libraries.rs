@@ -31,7 +31,7 @@ struct MpiLibrary {
     family: &'static str,
 }
 
-const UNSEEN: &str = "not visible: MPI that is linked statically, and MPI functions that a program looks up with dlsym (as ctypes and Julia do)";
+const UNSEEN: &str = "not visible: calls to a statically linked MPI library, and calls to MPI functions that a program looks up with dlsym (as ctypes and Julia do)";
 
 impl InstalledMpi {
     pub(crate) fn find(loader: &Loader) -> InstalledMpi {
@@ -61,11 +61,11 @@ impl InstalledMpi {
             .map(|library| format!("{} (interface of {})", library.path.display(), library.interface()))
             .collect();
         if self.libraries.is_empty() {
-            lines.push("no library in the loader's directories".to_owned());
+            lines.push("no MPI library in the loader's directories".to_owned());
         }
         let launchers: Vec<String> = self.launchers.iter().map(|path| path.display().to_string()).collect();
         lines.push(match &*launchers {
-            [] => "no launcher in PATH".to_owned(),
+            [] => "no MPI launcher in PATH".to_owned(),
             launchers => format!("launchers: {}", launchers.join(", ")),
         });
         lines.push(self.unseen.to_owned());

@@ -48,13 +48,13 @@ struct Library {
 }
 
 /// Text for devices that are not recorded.
-const OBSERVED: &str = "no device records: operations are shown as the host observed them";
+const OBSERVED: &str = "no device records; operations are shown with the timestamps that the host observed";
 const BY_RUNTIME: &str = "device records from an offloading library that supports them";
-const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the runtime provides none";
+const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the OpenMP runtime provides none";
 /// The directories in which NVIDIA's installer places CUPTI, in addition to the loader's.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
 const ASKED: &str =
-    "can provide device records, but may refuse to when a program offloads, as Intel's library does";
+    "can provide device records, but may refuse to do so when a program offloads, as Intel's library does";
 
 /// Facts that are the same for all NVIDIA devices.
 #[derive(Debug)]
@@ -136,10 +136,12 @@ impl Nvidia<'_> {
         let driver = driver.map_or("of unknown version".to_owned(), |version| version);
         match (self.cupti.iter().find(fits), supported) {
             (_, Some(supported)) if supported < 12 => {
-                format!("{OBSERVED}; driver {driver} is older than CUDA 12, which CUPTI needs")
+                format!("{OBSERVED}; driver {driver} is too old: CUPTI needs a driver that supports CUDA 12")
             }
             (None, _) if self.cupti.is_empty() => {
-                format!("{OBSERVED}; no libcupti.so.12 or .13 was found (set OMPTRACE_CUPTI to its path)")
+                format!(
+                    "{OBSERVED}; no libcupti.so.12 or libcupti.so.13 was found (if one is installed, set OMPTRACE_CUPTI to its path)"
+                )
             }
             (None, _) => {
                 format!(
@@ -149,7 +151,9 @@ impl Nvidia<'_> {
             (Some(path), _) => {
                 let path = path.display();
                 let restricted = match self.is_restricted() {
-                    true => "; only root may read these records (RmProfilingAdminOnly)",
+                    true => {
+                        "; only root may read these records, because the driver's option RmProfilingAdminOnly is set"
+                    }
                     false => "",
                 };
                 format!("device records from CUPTI ({path}, driver {driver}){restricted}")
@@ -249,8 +253,9 @@ mod tests {
         let devices = ["  H100 (NVIDIA)", "  gfx90a (AMD)"];
         let found = Offloading::of(vec![library(false)], Vec::new(), root);
         let observed = format!("      {OBSERVED}");
-        let no_cupti =
-            format!("{observed}; no libcupti.so.12 or .13 was found (set OMPTRACE_CUPTI to its path)");
+        let no_cupti = format!(
+            "{observed}; no libcupti.so.12 or libcupti.so.13 was found (if one is installed, set OMPTRACE_CUPTI to its path)"
+        );
         let path = "  /lib/libomptarget.so";
         assert_eq!(found.lines(), [devices[0], &no_cupti, devices[1], &observed, path, &observed]);
         let found = Offloading::of(vec![library(true)], Vec::new(), root);
@@ -286,8 +291,8 @@ mod tests {
         driver("580.65.06");
         assert!(records(&both).contains("/c/libcupti.so.13"));
         driver("470.82.01");
-        assert!(records(&both).contains("driver 470.82.01 is older than CUDA 12"));
-        assert!(records(&[]).contains("older than CUDA 12"));
+        assert!(records(&both).contains("driver 470.82.01 is too old"));
+        assert!(records(&[]).contains("is too old"));
     }
 
     #[test]

@@ -90,9 +90,9 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
     let ended = child.wait_with_output().map_err(|error| error.to_string())?;
     if !ended.status.success() {
         let words = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-        return Err(format!("the test start of the runtime ended with {}: {words}", ended.status));
+        return Err(format!("the test run of the OpenMP runtime ended with {}: {words}", ended.status));
     }
-    read(folder.path()).ok_or_else(|| "the runtime started, but loaded no tool".to_owned())
+    read(folder.path()).ok_or_else(|| "the OpenMP runtime started, but did not load a tool".to_owned())
 }
 
 /// The runtime's grants, from the trace in the directory.

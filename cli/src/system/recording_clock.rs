@@ -46,11 +46,11 @@ impl RecordingClock {
             None => format!("the clock is {}", self.kind),
         };
         let clock = match self.resolution_ns {
-            Some(ns) => format!("{clock}, exact to {ns:.0} ns"),
+            Some(ns) => format!("{clock}, with a resolution of {ns:.0} ns"),
             None => clock,
         };
         match self.event_ns {
-            Some(ns) => format!("{clock}; an event costs {ns:.0} ns"),
+            Some(ns) => format!("{clock}; recording an event takes {ns:.0} ns"),
             None => clock,
         }
     }
@@ -66,10 +66,10 @@ mod tests {
             let kernel_source = source.map(str::to_owned);
             RecordingClock { kind: kind.to_owned(), resolution_ns: None, kernel_source, event_ns }.line()
         };
-        assert_eq!(of("tsc", Some("tsc"), Some(12.3)), "the clock is tsc; an event costs 12 ns");
+        assert_eq!(of("tsc", Some("tsc"), Some(12.3)), "the clock is tsc; recording an event takes 12 ns");
         assert_eq!(
             of("monotonic", Some("acpi_pm"), Some(46.7)),
-            "the clock is monotonic (the kernel's clock source is acpi_pm); an event costs 47 ns"
+            "the clock is monotonic (the kernel's clock source is acpi_pm); recording an event takes 47 ns"
         );
         assert_eq!(of("monotonic", None, None), "the clock is monotonic");
         let arm = RecordingClock {
@@ -78,6 +78,9 @@ mod tests {
             kernel_source: None,
             event_ns: Some(9.0),
         };
-        assert_eq!(arm.line(), "the clock is cntvct, exact to 40 ns; an event costs 9 ns");
+        assert_eq!(
+            arm.line(),
+            "the clock is cntvct, with a resolution of 40 ns; recording an event takes 9 ns"
+        );
     }
 }

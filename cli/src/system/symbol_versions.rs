@@ -40,9 +40,9 @@ const DEFINED_IN_VAIN: &[&str] = &[
 /// Functions in which LLVM's runtime does not do everything that libgomp does, although most programs run correctly,
 /// and what may go wrong. Symbols do not show whether a program is affected.
 const HAZARDS: &[(&str, &str)] = &[
-    ("GOMP_taskloop", "it aborts at a taskloop with a decreasing loop variable"),
-    ("GOMP_taskloop_ull", "it aborts at a taskloop with a decreasing loop variable"),
-    ("GOMP_task", "it may lose a task that is untied or has a `mutexinoutset` dependence"),
+    ("GOMP_taskloop", "this runtime aborts at a taskloop whose loop variable decreases"),
+    ("GOMP_taskloop_ull", "this runtime aborts at a taskloop whose loop variable decreases"),
+    ("GOMP_task", "this runtime may lose a task that is untied or has a `mutexinoutset` dependence"),
 ];
 
 /// The functions that `libomp` lacks for the programs, and for all libraries that they need.

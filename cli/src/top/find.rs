@@ -15,7 +15,7 @@ use crate::output::failure::{Failure, Result};
 
 /// How to record a program so that it has a trace.
 const START: &str =
-    "start the program with `omptrace record`, or with the variables that `omptrace env` prints";
+    "start the program with `omptrace record`, or with the environment variables that `omptrace env` prints";
 
 /// The traces that `target` names, sorted. It is a process (including its children), a trace, or a directory of traces;
 /// `None` means all visible traced programs.
@@ -36,7 +36,7 @@ pub(super) fn traces(target: Option<&Path>) -> Result<Vec<PathBuf>> {
 fn all() -> Result<Vec<PathBuf>> {
     let found: BTreeSet<PathBuf> = pids().flat_map(|pid| mapped_traces(pid).unwrap_or_default()).collect();
     if found.is_empty() {
-        return Err(Failure::new("no running traced program is visible to this user")
+        return Err(Failure::new("this user can see no running program that is being traced")
             .hint(format!("{START}; or give the path of a trace: omptrace top app.omptrace")));
     }
     Ok(found.into_iter().collect())
@@ -59,11 +59,11 @@ fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
         _ if !found.is_empty() => Ok(found.into_iter().collect()),
         Some((pid, error)) => {
             Err(Failure::because(format!("cannot see the files that process {pid} uses"), &error)
-                .hint("the process belongs to another user: run as that user, or give the path of its trace"))
+                .hint("the process belongs to another user: run omptrace as that user, or give the path of the process's trace"))
         }
         None => {
             Err(Failure::new(format!("neither process {pid} nor any of its children is recording a trace"))
-                .hint(format!("{START}; a process has no trace before its first OpenMP construct")))
+                .hint(format!("{START}; a process has no trace before it executes its first OpenMP construct")))
         }
     }
 }

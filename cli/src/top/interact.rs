@@ -31,7 +31,7 @@ const SAVED: Duration = Duration::from_secs(10);
 pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
     if !streams::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::new("there is no terminal to draw on")
-            .hint("to print one snapshot: omptrace top --once"));
+            .hint("to print one snapshot as text, run: omptrace top --once"));
     }
     let mut terminal =
         ratatui::try_init().map_err(|error| Failure::because("cannot draw on this terminal", &error))?;

@@ -48,7 +48,7 @@ impl Live {
                 "with --live, omptrace takes over the terminal, so the program's input and output must be redirected",
             )
             .hint(
-                "for example: omptrace record --live ./app < /dev/null > app.out 2>&1; or watch the program from a second terminal: omptrace top",
+                "for example: omptrace record --live ./app < /dev/null > app.out 2>&1; or watch the program from a second terminal with: omptrace top",
             ));
         }
         let tty = || File::options().read(true).write(true).open("/dev/tty");
@@ -57,7 +57,9 @@ impl Live {
         let of_thread = Arc::clone(&is_over);
         let watch = move || watch(tty, &registry, &of_thread);
         let thread = thread::Builder::new().spawn(watch);
-        let thread = thread.map_err(|error| Failure::because("cannot start a thread", &error))?;
+        let thread = thread.map_err(|error| {
+            Failure::because("cannot start the thread that draws on the terminal", &error)
+        })?;
         Ok(Live { thread, is_over })
     }
 

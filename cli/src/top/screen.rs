@@ -96,10 +96,10 @@ pub(super) struct View {
 
 /// The keys, and the effect of each.
 const KEYS: &[(&str, &str)] = &[
-    ("q", "quit; the program continues"),
+    ("q", "quit omptrace top; the program continues"),
     ("space", "pause or resume the display"),
-    ("s", "sort regions: by lost time, time, visits"),
-    ("t", "sort threads: by number, or by lost time"),
+    ("s", "sort regions by lost time, time or visits"),
+    ("t", "sort threads by thread number or by lost time"),
     ("tab", "the next process"),
     ("up, down", "more threads"),
     ("w", "write the last 10 seconds as a trace; the program continues"),
@@ -206,7 +206,7 @@ fn draw_regions(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     let mut regions: Vec<&RegionAnswer> = look.regions.iter().collect();
     regions.sort_by_key(|region| std::cmp::Reverse(view.sort.key(region)));
     let lines: Vec<Line<'_>> = regions.into_iter().map(|region| shown(&text::region(region))).collect();
-    let title = format!("regions by {}: time, visits, useful", view.sort.name());
+    let title = format!("regions by {} (columns: time, visits, share of useful time)", view.sort.name());
     frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
 }
 
@@ -221,7 +221,7 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
         .collect();
     frame.render_widget(Paragraph::new(blame).block(titled("waits, by cause")), left);
     let locks: Vec<Line<'_>> = look.blocked.iter().map(|row| shown(&text::lock(row))).collect();
-    frame.render_widget(Paragraph::new(locks).block(titled("locks: waited, lock, where")), right);
+    frame.render_widget(Paragraph::new(locks).block(titled("locks: waiting time, lock, location")), right);
 }
 
 fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
@@ -229,7 +229,9 @@ fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let text = match &view.said {
         Some(said) => printable(said).into_owned(),
         None if view.is_paused => "paused: space resumes    ? help   q quit".to_owned(),
-        None => format!("? help  q quit  space pause  s sort  tab process  w save      every {period:.1} s"),
+        None => {
+            format!("? help  q quit  space pause  s sort  tab process  w save  updated every {period:.1} s")
+        }
     };
     let style = Style::new().add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(text).style(style), area);
@@ -239,9 +241,9 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
     let mut lines: Vec<Line<'_>> =
         KEYS.iter().map(|(key, words)| Line::from(format!(" {key:<10}{words}"))).collect();
     lines.push(Line::from(""));
-    lines.push(Line::from(" Numbers cover the last interval."));
-    lines.push(Line::from(" An indented value is a factor of the value above it."));
-    lines.push(Line::from(" A bar shows a thread's time by cause; in its empty part, the thread was idle."));
+    lines.push(Line::from(" All values cover the last time window (--interval)."));
+    lines.push(Line::from(" Each efficiency is the product of the efficiencies indented below it."));
+    lines.push(Line::from(" A bar shows a thread's time by cause; the empty part of a bar is idle time."));
     let height = (lines.len() as u16 + 2).min(area.height);
     let width = 84.min(area.width);
     let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };
@@ -354,7 +356,7 @@ mod tests {
         let place = |words| screen.find(words).expect("a region");
         assert!(place("a.c:1") < place("a.c:2"), "{screen}");
         let help = View { shows_help: true, ..View::default() };
-        assert!(drawn(&help, (100, 30)).contains("quit; the program continues"));
+        assert!(drawn(&help, (100, 30)).contains("quit omptrace top; the program continues"));
     }
 
     #[test]

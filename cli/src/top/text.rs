@@ -43,18 +43,18 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     let lines = lines.iter().map(|line| message::folded(&printable(line), Some(width), Some(2)));
     let mut text: String = lines.map(|line| line + "\n").collect();
     if look.window_begin_ns.is_none() {
-        return text + "nothing is known about the interval, because there were no events\n";
+        return text + "no values for this time window, because it contains no events\n";
     }
     text += "\n";
     for line in tree(&look.efficiency) {
         text += &(line + "\n");
     }
     text += &threads(look, rows, width);
-    let regions_title = "regions, sorted by lost time: time, visits, useful";
+    let regions_title = "regions, sorted by lost time (columns: time, visits, share of useful time)";
     text += &list(regions_title, &look.regions, region, rows, width);
-    let waits_title = "waits, by cause: time of all threads, cause, where";
+    let waits_title = "waits, by cause (columns: time of all threads, cause, location)";
     text += &list(waits_title, &look.blame, wait, rows, width);
-    let locks_title = "locks: time that threads waited, lock, waiter, holder";
+    let locks_title = "locks (columns: waiting time, lock, location of the waiter, of the holder)";
     text += &list(locks_title, &look.blocked, lock, rows, width);
     text
 }
@@ -63,9 +63,9 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
 pub(super) fn head(look: &Look) -> Vec<String> {
     let state = match look.state {
         State::Running => "running",
-        State::RunningUnseen => "running, newest events not visible",
+        State::RunningUnseen => "running, but the newest events are not visible",
         State::Ended => "ended",
-        State::Unknown => "not known whether running",
+        State::Unknown => "unknown whether running or ended",
     };
     let mut sizes = vec![format!("trace {}", message::bytes(look.trace_bytes))];
     if look.spool_bytes > 0 {

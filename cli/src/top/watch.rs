@@ -220,7 +220,7 @@ impl Watched {
         if let Some(share) = look.window_share.filter(|share| *share < 0.99) {
             let rate = look.events_per_second.unwrap_or(0.0);
             look.notes.push(format!(
-                "only the last {:.1} % of the interval is interpreted, because there were {}",
+                "only the last {:.1} % of the time window is analysed, because too many events are recorded ({})",
                 share * 100.0,
                 per_second(rate, "event")
             ));
@@ -269,12 +269,12 @@ impl Watched {
         let reader = self.follower.reader();
         match reader.ending() {
             Ending::Running => look.notes.push(
-                "the newest events are not shown: they are in the program's own memory, because its spool could not be created"
+                "the newest events are not shown, because the spool file could not be created and these events are only in the program's own memory"
                     .to_owned(),
             ),
             Ending::Unknown(doubt) => look
                 .notes
-                .push(format!("it is not known whether the process is still running: {doubt}")),
+                .push(format!("it is not known whether the process is still running, because {doubt}")),
             _ => {}
         }
         let clock = reader.clock();
@@ -283,7 +283,7 @@ impl Watched {
         let interval = ns(choice.interval).min(end);
         if reader.summary().event_bytes > MAX_FILE_BYTES {
             look.notes.push(
-                "the trace is large, so only its last chunks are interpreted, and earlier constructs are unknown; `omptrace stats --window` interprets the whole trace"
+                "the trace is large, so only the events at its end are read, and constructs that started earlier are not known; `omptrace stats --window` also reads the earlier events"
                     .to_owned(),
             );
             self.take_end(choice, most_events, &mut look)?;
@@ -378,7 +378,9 @@ fn free_name(reader: &Reader) -> Result<PathBuf> {
     (1..1000)
         .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
         .find(|path| !path.exists())
-        .ok_or_else(|| Failure::new("there are already a thousand saved traces"))
+        .ok_or_else(|| {
+            Failure::new("the current directory already contains a thousand saved traces of this process")
+        })
 }
 
 impl Look {

@@ -144,10 +144,10 @@ fn what_cannot_be_compared_is_an_error() {
         ("diff a.json a.json a.json", "there are no runs to compare with"),
         ("diff a.json none.omptrace", "cannot read none.omptrace"),
         ("diff a.json other.json", "other.json is not the output"),
-        ("diff a.json newer.json", "by a newer omptrace"),
+        ("diff a.json newer.json", "by a newer version of omptrace"),
         ("diff a.json damaged.json", "damaged.json is not the output"),
         ("diff a.json broken.json", "broken.json is not JSON"),
-        ("diff a.json -- a.json --md", "the option --md comes after the first run"),
+        ("diff a.json -- a.json --md", "the option --md comes after the name of a run"),
         ("diff --fail-on speed>5% a.json a.json", "\"speed\" cannot be compared"),
         ("diff --min-effect x a.json a.json", "write a percentage as 2"),
         ("scaling other.json", "other.json is not the output"),
@@ -210,7 +210,7 @@ fn stats_shows_one_table() {
     assert_eq!(process, 0);
     let wrong = said(&folder, "stats made.omptrace --select finding");
     assert_eq!(wrong.status, Some(2));
-    assert!(wrong.stderr.contains("there are schema, threads, "), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("the fields are schema, threads, "), "{}", wrong.stderr);
 }
 
 #[test]

@@ -322,7 +322,11 @@ fn what_is_missing_for_a_format_is_said_with_what_helps() {
     let folder = folder_with_trace("what_is_missing_for_a_format");
     let converted = || run(omptrace(&folder).args(["convert", "--to", "folded", "made.omptrace", "-o", "-"]));
     let said = converted();
-    assert!(said.stderr.contains("not requested") && said.stderr.contains("--sample"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("no samples were requested") && said.stderr.contains("--sample"),
+        "{}",
+        said.stderr
+    );
     let news = json!({ "sampling": {"clock": "perf", "period_ns": 1_000_000, "problems": []} });
     seal(&folder.join("made.omptrace"), news, InDoubt::Refuse, &mut |_, _| {}).unwrap();
     let said = converted();

@@ -141,7 +141,7 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
     std::mem::forget(driver);
     let others = MAJORS.iter().map(|major| format!("libcupti.so.{major}"));
     if let Some(other) = others.chain(["libcupti.so".into()]).find(|name| loaded(name).is_some()) {
-        return Err(format!("{other} is already loaded, so another tool in the process uses it"));
+        return Err(format!("{other} is already loaded, so another tool in the process uses CUPTI"));
     }
     let (library, name) = match choice {
         Choice::At(path) => open(path).map(|library| (library, path.to_string_lossy().into())),
@@ -158,7 +158,9 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
         return Err(format!("cuptiGetVersion of {name} returned {}", answer.text()));
     }
     if !layout::knows(version) {
-        return Err(format!("{name} has interface version {version}, whose record formats are unknown"));
+        return Err(format!(
+            "{name} has version {version} of the CUPTI interface, and omptrace does not know the record formats of this version"
+        ));
     }
     Ok(Library { functions, description: format!("CUPTI {version} ({name})") })
 }
@@ -208,8 +210,13 @@ fn find(driver_version: Option<u32>) -> Result<(Loaded, String), String> {
     let names: Vec<String> = majors.iter().map(|major| format!("libcupti.so.{major}")).collect();
     Err(match &names[..] {
         [] => {
-            format!("the driver supports only CUDA {}, but CUDA 12 is required", driver_version.unwrap_or(0))
+            format!(
+                "the driver supports only CUDA versions up to {}, but CUDA 12 is required",
+                driver_version.unwrap_or(0)
+            )
         }
-        names => format!("{} was not found; set OMPTRACE_CUPTI to its path", names.join(" or ")),
+        names => {
+            format!("{} was not found; set OMPTRACE_CUPTI to the path of the library", names.join(" or "))
+        }
     })
 }

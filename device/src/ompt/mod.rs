@@ -168,7 +168,7 @@ impl DeviceTracer for OmptTracer {
 
     fn missing(&self) -> Vec<String> {
         if !self.has_lookup {
-            return vec!["the runtime passed no lookup function".into()];
+            return vec!["the runtime passed no function for looking up entry points".into()];
         }
         let needed = [
             ("ompt_start_trace", self.entry_points.start_trace.is_some()),
@@ -291,7 +291,7 @@ fn no_flush_at_end() -> Option<String> {
     let is_off = ["false", "0", "no", "off"].iter().any(|off| value.eq_ignore_ascii_case(off));
     is_off.then(|| {
         format!(
-            "{VARIABLE} is set to {value}, so the runtime may drop the records in partly filled buffers at the end; unset this variable"
+            "{VARIABLE} is set to {value}, so the runtime may drop the records in partly filled buffers when the program ends; unset this variable"
         )
     })
 }

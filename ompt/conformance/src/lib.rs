@@ -124,7 +124,7 @@ fn end(name: &str, open: Open, task: *const ompt_data_t) {
     let expected = (open, task as usize);
     let last = STACK.with(|stack| stack.pop(expected));
     check(Rule::Nesting, last == Some(expected), || {
-        format!("{name}: {expected:x?} ends, but {last:x?} began last")
+        format!("{name}: {expected:x?} ends, but {last:x?} began later and is still open")
     });
 }
 
@@ -155,15 +155,19 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
         )
     };
     check(Rule::CurrentTask, has_task == 2 && ptr::eq(current, task), || {
-        format!("{name}: task {task:p}, but the current task is {current:p} ({has_task})")
+        format!(
+            "{name}: the event has task {task:p}, but ompt_get_task_info returned {has_task} with task {current:p}"
+        )
     });
     let is_region = |known: *const ompt_data_t| parallel.is_null() || ptr::eq(known, parallel);
     check(Rule::CurrentRegion, is_region(region) && has_region == 2 && ptr::eq(region, same_region), || {
         format!(
-            "{name}: region {parallel:p}, but the region of the task is {region:p} and that of the thread is {same_region:p}"
+            "{name}: the event has region {parallel:p}, but ompt_get_task_info returned region {region:p}, and ompt_get_parallel_info returned region {same_region:p}"
         )
     });
-    check(Rule::ThreadNumber, number < size.max(1), || format!("{name}: thread {number} of {size}"));
+    check(Rule::ThreadNumber, number < size.max(1), || {
+        format!("{name}: thread number {number} in a team of {size} threads")
+    });
 }
 
 fn check_code(name: &str, code: *const c_void) {
@@ -194,7 +198,9 @@ unsafe extern "C" fn thread_begin(_: ompt_thread_t, data: *mut ompt_data_t) {
     if let Some(entry_points) = ENTRY_POINTS.get() {
         // SAFETY: no arguments.
         let own = unsafe { (entry_points.thread_data)() };
-        check(Rule::ThreadData, ptr::eq(own, data), || format!("{data:p} instead of {own:p}"));
+        check(Rule::ThreadData, ptr::eq(own, data), || {
+            format!("ompt_get_thread_data returned {own:p} instead of {data:p}")
+        });
     }
 }
 
@@ -202,7 +208,9 @@ unsafe extern "C" fn thread_end(_: *mut ompt_data_t) {
     event("thread_end");
     HAS_BEGUN.set(false);
     let (open, last) = STACK.with(|stack| (stack.depth.get(), stack.last()));
-    check(Rule::ThreadEndsLast, open == 0, || format!("{open} are still open; {last:x?} began last"));
+    check(Rule::ThreadEndsLast, open == 0, || {
+        format!("{open} regions and tasks are still open; {last:x?} began last")
+    });
     STACK.with(|stack| stack.depth.set(0));
 }
 
@@ -499,7 +507,7 @@ unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, _: c_int, _: *mu
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     let (broken, lines) = rule::report();
     let report = format!(
-        "ompt-conformance: {} events, {} tasks created, {} ended, {broken} faults\n{lines}",
+        "ompt-conformance: {} events, {} tasks created, {} tasks ended, {broken} faults\n{lines}",
         EVENTS.load(Ordering::Relaxed),
         CREATED.load(Ordering::Relaxed),
         ENDED.load(Ordering::Relaxed),

@@ -19,11 +19,11 @@ rules! {
     ThreadHasBegun: "19.5.2.1", "events come from threads that have started";
     ThreadBeginsOnce: "19.5.2.1", "each thread starts only once";
     ThreadEndsLast: "19.5.2.2", "before a thread ends, it ends everything that it started";
-    ThreadData: "19.6.1.5", "ompt_get_thread_data returns the data of the thread that began";
+    ThreadData: "19.6.1.5", "ompt_get_thread_data returns the data that thread_begin received";
     ParallelBegins: "19.5.2.3", "each parallel region ends exactly once, after its start";
     ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins after its parallel region has begun";
     TaskBegins: "19.5.2.7", "each task ends exactly once, after its creation";
-    CurrentTask: "19.6.1.14", "the task of an event is the current task that ompt_get_task_info returns";
+    CurrentTask: "19.6.1.14", "the task of an event is the one that ompt_get_task_info returns as the current task";
     CurrentRegion: "19.6.1.13", "the region of an event is the region that ompt_get_task_info and ompt_get_parallel_info return";
     ThreadNumber: "19.6.1.14", "a thread's number is less than the size of its team";
     PriorTask: "19.5.2.10", "the prior task of task_schedule is the current task";
@@ -54,7 +54,9 @@ pub(crate) fn report() -> (u64, String) {
         if count > 0 {
             all += count;
             let example = examples[rule as usize].as_deref().unwrap_or("");
-            lines += &format!("violated {count} times: {text} (OpenMP 5.2, {section}); first: {example}\n");
+            lines += &format!(
+                "violated {count} times: {text} (OpenMP 5.2, section {section}); first violation: {example}\n"
+            );
         }
     }
     (all, lines)

@@ -75,7 +75,7 @@ pub static RUNTIMES: &[Runtime] = &[
             folder("~/intel/oneapi/compiler", "", "lib"),
             folder("~/intel/oneapi/compiler", "", "linux/compiler/lib/intel64_lin"),
         ],
-        remedy: "use a newer runtime: Intel's runtime has provided the interface since version 2018.0.3",
+        remedy: "use a newer runtime: Intel's runtime has provided the tools interface since version 2018.0.3",
         ..UNKNOWN
     },
     Runtime {
@@ -86,7 +86,7 @@ pub static RUNTIMES: &[Runtime] = &[
         version: Some("libgomp"),
         // Measured with GCC 12 and two threads: 80 to 170 ns.
         chunk_cost_ns: 120,
-        without_interface: "; `omptrace record` provides one with libomptgomp.so",
+        without_interface: "; `omptrace record` adds one with libomptgomp.so",
         ..UNKNOWN
     },
     Runtime {

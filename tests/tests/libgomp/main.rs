@@ -431,7 +431,7 @@ fn a_taskwait_that_nobody_waits_in_is_a_task_that_ends() {
     let expected = output(&mut Command::new(&program));
     assert_eq!(expected.stdout, b"x 5, y 15\n", "{expected:?}");
     let (report, traces) = observed_alike(|| Command::new(&program), &expected);
-    assert!(report.contains(", 15 tasks created, 15 ended, 0 faults\n"), "{report}");
+    assert!(report.contains(", 15 tasks created, 15 tasks ended, 0 faults\n"), "{report}");
     let check = omptrace([Path::new("check"), &traces.only()]);
     assert!(check.status.success(), "{check:?}");
 }

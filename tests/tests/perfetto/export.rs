@@ -162,7 +162,7 @@ fn work_and_waiting_have_colours_of_their_own() {
     assert!(seen.contains(&"useful work".to_owned()), "{seen:?}");
     assert!(seen.contains(&"waits for slower threads".to_owned()), "{seen:?}");
     let aid = results[1][0]["aid"].as_str().unwrap_or_default();
-    assert!(aid.starts_with("Colours show what a thread did."), "{aid}");
+    assert!(aid.starts_with("Colours show what a thread did:"), "{aid}");
 }
 
 fn names(rows: &Rows) -> Vec<&str> {

@@ -383,7 +383,7 @@ fn says_why_there_is_no_cupti() {
         (OsStr::new("off"), "", "switched off by OMPTRACE_CUPTI"),
         (OsStr::new("/nowhere/libcupti.so.12"), "", "cannot be loaded"),
         (driver().as_os_str(), "", "does not define cuptiGetVersion"),
-        (twelve.as_os_str(), "version=18", "interface version 18, whose record formats are unknown"),
+        (twelve.as_os_str(), "version=18", "has version 18 of the CUPTI interface"),
         (thirteen.as_os_str(), "version=140000", "interface version 140000"),
         (twelve.as_os_str(), "refuse=15", "CUPTI_ERROR_NOT_INITIALIZED"),
         (thirteen.as_os_str(), "refuse=35", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),

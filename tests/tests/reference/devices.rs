@@ -254,8 +254,8 @@ fn takes_the_records_that_are_sound_and_counts_the_others() {
 fn counts_what_is_wrong_with_buffers() {
     use Misbehaviour::*;
     for (misbehaviour, counted, times) in [
-        (CompletesTwice, "the device did not use", 20),
-        (CompletesForeignBuffers, "the device did not use", 20),
+        (CompletesTwice, "the device was not using", 20),
+        (CompletesForeignBuffers, "the device was not using", 20),
         (TooManyBytes, "more bytes than the buffer can hold", 20),
         (EndlessCursor, "did not reach the end", 20),
     ] {
@@ -277,7 +277,7 @@ fn repairs_records_on_the_timeline() {
     use Misbehaviour::*;
     let all = OPERATIONS_PLAYED as u64;
     for (misbehaviour, shown, words) in [
-        (SwapsTimes, all, "ended before they started"),
+        (SwapsTimes, all, "had an end before their start"),
         (ZeroTimes, all / 2, "device records without timestamps"),
         (UnknownKinds, all / 2, "neither kernels nor data operations"),
         (ReusesIds, all, ""),

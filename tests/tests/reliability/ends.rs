@@ -68,7 +68,7 @@ fn a_program_whose_first_thread_ends_lives_on() {
         let output = run(&traces, &mut command);
         assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
         assert_eq!(output.stdout, b"checksum 42\n");
-        one_line(&output, "the thread that used OpenMP first has ended");
+        one_line(&output, "the first thread that used OpenMP has ended");
         let trace = traces.only();
         let events = dump(&trace);
         assert_eq!(count(&events, "mutex_acquired"), 42, "{name}");

@@ -50,8 +50,8 @@ impl ClockSource {
     fn text(self) -> &'static str {
         match self {
             ClockSource::ClockPairs => "readings of both clocks",
-            ClockSource::TranslateTime => "answers of ompt_translate_time",
-            ClockSource::HostOperations => "operations of the host",
+            ClockSource::TranslateTime => "results of ompt_translate_time",
+            ClockSource::HostOperations => "operations on the host",
         }
     }
 }
@@ -76,14 +76,14 @@ impl std::fmt::Display for DeviceClockReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "clock derived from {} {}, accurate to {} ns; its timestamps contradict the host's operations by {} ns",
+            "device clock derived from {} {}, accurate to {} ns; on average, the device's timestamps contradict those of operations on the host by {} ns",
             self.points,
             self.source.text(),
             self.uncertainty_ns,
             self.residual_ns
         )?;
         match self.translation_differs_ns {
-            Some(ns) => write!(f, ", ompt_translate_time differs by up to {ns} ns"),
+            Some(ns) => write!(f, "; results of ompt_translate_time differ from this clock by up to {ns} ns"),
             None => Ok(()),
         }
     }

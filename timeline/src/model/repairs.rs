@@ -43,22 +43,22 @@ causes! {
     /// LLVM's primary thread of a nested team reports the end of its region after it has returned the team. By then,
     /// another thread may have started a region with that team.
     MisnamedRegion Note "misnamed_region"
-        "ends of parallel regions identified the region of another thread; each of these ends is assigned to the region of its own task instead";
+        "some events for the end of a parallel region identified the region of another thread; each of these events is assigned to the region of the task that reported the end";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
     ReportedAgain Note "reported_again" "the starts of some constructs were reported more than once; each start was counted once";
     /// OpenUH and TAU: a thread was idle before tracing began, or the end of a wait is reported that did not take
     /// place.
     EndAlone Note "end_alone"
-        "ends of idle times and waits were reported without a start: the idle time or wait started before the trace, or there was nothing to wait for";
+        "ends of idle times and waits were reported without a start, because the idle time or wait started before the trace, or because there was nothing to wait for";
     /// LLVM waits for the detached tasks of a team of one after it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
         "parallel regions of one thread were reported to end before their tasks were complete; each of these regions is shown until its last task ends";
     /// LLVM names an ended task when it runs tasks of a former team.
     EndedTask Note "ended_task"
-        "threads switched to tasks that had already ended; in the timeline, these threads continue with the outer task";
+        "threads switched to tasks that had already ended; in the timeline, these threads continue with the task that encloses the one that they ran before";
     /// The event was lost or not delivered, or the program died before it.
     MissingEnd Warning "missing_end"
-        "the ends of regions were not reported; these regions end with the outer region or with the trace";
+        "the ends of some regions were not reported; these regions are shown until the enclosing region ends or, if there is none, until the trace ends";
     /// The start event was lost or not delivered.
     EndWithoutBegin Warning "end_without_begin" "ends of constructs were reported without a start; these ends were left out";
     /// `OMPTRACE_EVENTS` excludes the counterpart.
@@ -66,16 +66,16 @@ causes! {
         "events are not shown, because the matching start or end was not selected for recording";
     /// Without `task_create`, tasks have no ids, so resumed tasks cannot be told from new ones.
     PartOfTask Note "part_of_task"
-        "tasks whose creation was not recorded were suspended: each part of such a task is shown as a separate task, so more tasks are shown than were created";
+        "tasks whose creation was not recorded were suspended; each period in which such a task ran is shown as a separate task, so more tasks are shown than were created";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
-        "the runtime does not report when threads switch tasks: each task is shown as running from its start to its end";
+        "the runtime does not report when threads switch tasks, so each task is shown as running from its start to its end";
     /// A TR2 runtime without `task_switch`.
     TasksUnseen Note "tasks_unseen"
-        "the runtime does not report when tasks run: the time of tasks is shown as waiting";
+        "the runtime does not report when tasks run, so the time in which threads execute tasks is shown as waiting";
     /// LLVM 3.7 to 5.0, for critical regions and some locks.
     ReleaseWithoutAcquire Note "release_without_acquire"
-        "the runtime reports only the release of some mutexes: these releases are shown as instants";
+        "the runtime reports only the release of some mutexes, not their acquisition, so these releases are shown as instants";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "the creation of some tasks is not in the trace";
     /// The region's start was lost or not delivered.
@@ -87,7 +87,7 @@ causes! {
     TooDeep Warning "too_deep" "regions that were nested too deeply to be shown were left out";
     /// A damaged chunk, or a clock that differs between CPUs.
     TimeWentBack Warning "time_went_back"
-        "events were older than the previous event of the stream and were moved to the time of that event";
+        "some events had an earlier timestamp than the previous event of the same thread, and were moved to the time of that previous event";
     /// A kind of operation that devices do not perform, or a record that is too short.
     UnknownDeviceRecord Note "unknown_device_record"
         "device records that describe neither kernels nor data operations were left out";
@@ -97,13 +97,13 @@ causes! {
     NoDeviceClock Warning "no_device_clock" "device records were left out, because the device's clock is unknown";
     /// The device reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
-        "device records ended before they started; start and end were exchanged";
+        "device records had an end before their start; their start and end were exchanged";
     /// The runtime does not record such operations, dropped the record, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
         "operations of traced devices have no device record; these operations are shown with the timestamps that the host observed";
     /// The runtime does not report operations, and died with its records in a buffer.
     NoRecordOfRegion Warning "no_record_of_region"
-        "target regions ran on traced devices, but no device record describes them: only the host's time in these regions is known";
+        "target regions ran on traced devices, but no device record describes these regions, so only the host's time in them is known";
     /// The runtime cannot pause its tracing.
     DeviceRecordOfPause Note "device_record_of_pause"
         "device records of operations that ran while recording was paused were left out";
@@ -111,7 +111,7 @@ causes! {
     DeviceOverlap Warning "device_overlap" "device records that overlapped with too many other records were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
-        "events of a kind that this version does not know are shown as instants";
+        "events of a kind that this version of omptrace does not know are shown as instants";
 }
 
 /// Where a cause first occurred.

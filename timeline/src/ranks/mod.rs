@@ -120,7 +120,7 @@ impl HostClocks {
                 "the clocks of the {hosts} hosts were aligned {by}; two of them differ by at most {error} ns"
             ),
             None => format!(
-                "the clocks of the processes were aligned by the time of day; the alignment may be wrong by {uncertainty_ns} ns, or by more if the hosts' clocks disagree"
+                "the clocks of the processes were aligned by the hosts' time of day; the alignment may be wrong by up to {uncertainty_ns} ns, and by more if the hosts' clocks are not synchronised"
             ),
         };
         if *moved > 0 {

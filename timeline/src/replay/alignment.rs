@@ -132,7 +132,7 @@ pub fn origin(starts: &[Start]) -> u64 {
 pub fn alignment_note(uncertainty_ns: u64) -> Option<String> {
     (uncertainty_ns > 0).then(|| {
         format!(
-            "the clocks of the processes were aligned by the time of day; the alignment may be wrong by {uncertainty_ns} ns, or by more if the hosts' clocks disagree"
+            "the clocks of the processes were aligned by the hosts' time of day; the alignment may be wrong by up to {uncertainty_ns} ns, and by more if the hosts' clocks are not synchronised"
         )
     })
 }

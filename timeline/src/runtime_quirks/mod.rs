@@ -36,7 +36,7 @@ quirks! {
     /// GCC's code on LLVM's or Intel's runtime. The end of the region follows from the next worksharing region or
     /// barrier of the task.
     single_without_end
-        "the end of a `single` region is possibly not reported for the thread that executes the region (code built by GCC)"
+        "in code built by GCC, the end of a `single` region may not be reported for the thread that executes the region"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// LLVM up to 8.0 and Intel 2018 to 2020, none of which reports its version; the last one reports initial tasks in
     /// both ways.
@@ -46,23 +46,23 @@ quirks! {
     /// Intel 2022 and 2023 grant the EMI callback, but deliver only the old one, with an additional endpoint in front
     /// of its arguments.
     shifted_target_data_op
-        "target_data_op has an endpoint argument before its other arguments"
+        "the callback target_data_op has an endpoint argument before its other arguments"
         |metadata| vendor(metadata) == Some(Vendor::Intel) && is_granted(metadata, "target_data_op_emi");
     /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and the preceding development versions of LLVM.
     numbers_of_drafts
-        "the numbers for kinds of synchronization, mutexes and dependences and for the task status are those of TR4 and TR6, drafts of OpenMP 5.0"
+        "the constants for the kinds of synchronization, of mutexes and of dependences, and for the task status, have the values of TR4 and TR6 (drafts of OpenMP 5.0)"
         |metadata| ["TR4", "TR6"].contains(&generation(metadata)) && !is_tr7(metadata);
     /// Development versions of LLVM from September to December 2018.
     numbers_of_tr7
-        "the numbers for kinds of mutexes and for the task status are those of TR7, a draft of OpenMP 5.0"
+        "the constants for the kinds of mutexes and for the task status have the values of TR7 (a draft of OpenMP 5.0)"
         |metadata| is_tr7(metadata);
     /// Development versions of LLVM from spring 2017, which refuse `flush` and `idle` under TR4's numbers.
     tasks_typed_by_number
-        "types of tasks are numbers from 1 to 4, not flags"
+        "the types of tasks are numbers from 1 to 4 instead of flags"
         |metadata| has_types_of_early_tr4(metadata);
     /// LLVM 3.9 to 5.0; not in TR4.
     dependences_of_drafts
-        "the numbers for types of dependences are those of TR4"
+        "the constants for the types of dependences have the values of TR4 (a draft of OpenMP 5.0)"
         |metadata| is_tr2(metadata);
     /// LLVM up to 9, Intel 2018.0.3 and 2019. If such a runtime does report the starts, this quirk has no effect.
     league_tasks_without_begin
@@ -75,20 +75,20 @@ quirks! {
     /// Intel 2018.0.3 and 2019, for tasks of a cancelled taskgroup. Also, once in some thousand times, for an untied
     /// task whose last parts two threads run at the same time: each thread reports that it leaves the task.
     task_ends_unreported
-        "the ends of tasks that are cancelled before they run, and of some untied tasks, are not reported"
+        "the ends of tasks that are cancelled before they run, and the ends of some untied tasks, are not reported"
         |metadata| is_draft(metadata);
     /// According to the document, the thread is in the surrounding region when JOIN arrives. In OpenUH, it is still in
     /// the region that ends, and nested regions have the same id.
     joins_without_region
-        "the event for the end of a parallel region does not say which region ended; omptrace assumes the innermost open region that the thread encountered"
+        "the event for the end of a parallel region does not identify the region; omptrace assumes the innermost open region that the thread encountered"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// Not OMPT's states. TAU's wrapper uses 12 to 16 for the runtime's task management.
     states_of_collector
-        "the numbers for thread states are those of the Collector API"
+        "the constants for thread states have the values of the Collector API"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// LLVM 3.7 to 5.0, and the first runtimes of TR4.
     states_of_tr2
-        "the numbers for thread states are those of TR2"
+        "the constants for thread states have the values of TR2 (the OMPT specification of 2014)"
         |metadata| is_tr2(metadata) || has_types_of_early_tr4(metadata);
     /// TR2 specifies a wait event only if a thread waits. LLVM 3.7 reports neither waits for nor acquisitions of locks.
     mutexes_without_wait
@@ -101,11 +101,11 @@ quirks! {
     /// The report defines task id 0 as "no task". LLVM from 3.8 on never announces initial tasks. It has reported the end of a worker's
     /// implicit task before the worker runs what is left at the region's end.
     tasks_beneath_unannounced
-        "threads switch to or from tasks whose creation was not reported: initial tasks, and task 0 (no task) at the end of regions"
+        "threads switch to or from tasks whose creation was not reported: initial tasks and, at the end of regions, task number 0, which stands for 'no task'"
         |metadata| is_tr2(metadata);
     /// LLVM 3.7 to 5.0. An untied task is created again each time it resumes.
     tasks_created_when_they_run
-        "the creation of a task is reported when it starts to run, on the thread that runs it"
+        "the creation of a task is reported when the task starts to run, on the thread that runs the task"
         |metadata| is_tr2(metadata) && version(metadata) == LLVM_BEFORE_11;
     /// LLVM 3.7.
     tasks_without_switch
@@ -113,7 +113,7 @@ quirks! {
         |metadata| is_tr2(metadata) && is_refused(metadata, "task_switch");
     /// LLVM 3.7 to 5.0: the end is reported with the barrier of the single region.
     single_others_without_end
-        "the end of a `single nowait` region is possibly not reported for threads that do not execute the region"
+        "the end of a `single nowait` region may not be reported for threads that do not execute the region"
         |metadata| is_tr2(metadata);
     /// GCC's code executes these without calling libgomp.
     inlined_by_gcc
@@ -125,11 +125,11 @@ quirks! {
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// In both, tools ask the runtime for ids, which it numbers consecutively.
     ids_of_runtime
-        "ids are the runtime's own; regions and tasks are numbered separately"
+        "the ids of regions and tasks come from the runtime, which numbers regions and tasks separately, so a region and a task can have the same id"
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// The event has no argument for it.
     members_without_index
-        "the runtime does not report thread numbers within teams; the only known number is 0, that of the thread that encountered the region"
+        "the runtime does not report thread numbers within teams; omptrace only knows that the thread that encountered the region has number 0"
         |metadata| is_tr2(metadata);
 }
 

@@ -25,9 +25,9 @@ pub fn why_no_samples(reader: &Reader) -> Option<String> {
         return None;
     }
     Some(match &reader.metadata().sampling {
-        None => "samples were not requested while recording".to_owned(),
+        None => "no samples were requested when the program was recorded".to_owned(),
         Some(sampling) if sampling.problems.is_empty() => {
-            "no thread used enough CPU time for a sample".to_owned()
+            "no thread used enough CPU time for even one sample".to_owned()
         }
         Some(sampling) => sampling.problems.join("; "),
     })

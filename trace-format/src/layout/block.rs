@@ -268,7 +268,7 @@ impl fmt::Display for HeaderError {
             HeaderError::Version(version) => {
                 write!(
                     f,
-                    "the trace has version {version} of the format, but this reader supports version {FORMAT_VERSION}"
+                    "the trace has format version {version}, but this version of omptrace reads only format version {FORMAT_VERSION}"
                 )
             }
             HeaderError::Damaged => f.write_str("the header is damaged"),

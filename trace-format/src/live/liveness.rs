@@ -50,7 +50,7 @@ impl fmt::Display for Doubt {
                 "the process ran in another container, whose processes and locks cannot be seen here"
             }
             Doubt::Hidden => "the system hides the processes of other users",
-            Doubt::Unrecorded => "the trace does not say which process wrote it",
+            Doubt::Unrecorded => "the trace does not identify the process that wrote it",
         })
     }
 }

@@ -66,69 +66,69 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header is damaged; the session of the first valid block is used, and the spool was searched for next to the trace file";
+        "the file header, which identifies the recording session and the spool, is damaged; the session of the first valid block was used, and the spool was searched for next to the trace file";
     BlockHeaderDamaged Note "block_header_damaged"
-        "a block's header is damaged; its copy in the index was used";
+        "a block's header is damaged; the copy of this header in the index was used";
     BytesSkipped Error "bytes_skipped"
         "# bytes do not form a block and were skipped; events may be missing";
     Hole Warning "hole"
-        "# bytes were reserved for a chunk but never written, and the spool that may have contained the chunk is gone";
+        "# bytes were reserved for a chunk but never written, and the spool that may have contained the chunk no longer exists";
     HoleOfSpool Note "hole_of_spool"
-        "# bytes were reserved for a chunk but not written, because the process ended before it wrote the chunk or is still running; the spool contains the chunk";
+        "# bytes were reserved for a chunk but not written, because the process is still running, or ended before it wrote the chunk; the spool contains the chunk";
     BlockCut Error "block_cut"
         "the file ends # bytes before the end of this block";
     OtherSession Note "other_session"
-        "# blocks belong to another session and were ignored";
+        "# blocks belong to another recording session and were ignored";
     UnknownBlock Note "unknown_block"
-        "# blocks of a kind that this version does not know were ignored";
+        "# blocks of a kind that this version of omptrace does not know were ignored";
     IndexMissing Warning "index_missing"
-        "the sealed file has no index; the end of the file may be missing";
+        "the trace is finished (sealed) but has no index, so the end of the file may be missing";
     IndexDamaged Warning "index_damaged"
         "the index is damaged; blocks were found by scanning the file";
     SummaryDamaged Warning "summary_damaged"
-        "the summary is damaged; stats reads the events instead";
+        "the summary (the stored results of the analysis) is damaged; omptrace stats reads the events instead";
     CheckpointDamaged Warning "checkpoint_damaged"
-        "# checkpoints are damaged; windows are read from earlier checkpoints";
+        "# checkpoints are damaged; to read a time window after a damaged checkpoint, readers start at an earlier checkpoint";
     OtherBlockDamaged Warning "other_block_damaged"
-        "# damaged blocks, of a kind that this version does not know";
+        "# blocks of a kind that this version of omptrace does not know are damaged";
     BytesBetween Warning "bytes_between"
-        "# bytes between blocks do not form a block; readers skip them";
+        "# bytes between blocks do not form a block; readers skip these bytes";
     SpoolUnchecked Note "spool_unchecked"
-        "# chunks are only in the spool, where damage cannot be detected; omptrace recover adds them to the trace";
+        "# chunks are only in the spool, where damage cannot be detected; omptrace recover adds these chunks to the trace";
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";
     MetadataKey Warning "metadata_key"
-        "# metadata keys have values that this version does not understand";
+        "# metadata keys have values that this version of omptrace does not understand";
     MetadataMissing Warning "metadata_missing"
-        "there is no metadata, so the program, machine and runtime are unknown";
+        "the trace contains no metadata, so the program, machine and runtime are unknown";
     ChunkDamaged Error "chunk_damaged"
         "a chunk is damaged and was skipped";
     ChunkCopyDamaged Note "chunk_copy_damaged"
         "a copy of a chunk is damaged; another copy was used";
     ChunkCodec Error "chunk_codec"
-        "a chunk is stored in a form that this version does not know, and was skipped";
+        "a chunk is stored in a form that this version of omptrace does not know, and was skipped";
     ChunkCut Error "chunk_cut"
-        "the last # words of a chunk are not events and were skipped";
+        "the last # words (of 8 bytes) of a chunk are not events and were skipped";
     EventsDamaged Error "events_damaged"
         "# events have inconsistent arguments and were skipped";
     ChunksMissing Error "chunks_missing"
-        "# chunks of this stream, starting with this one, are missing";
+        "# consecutive chunks of this stream, from the given chunk on, are missing";
     ChunksOverwritten Note "chunks_overwritten"
-        "# chunks of this stream, starting with this one, were overwritten by newer chunks, because the trace was recorded in flight-recorder mode";
+        "# consecutive chunks of this stream, from the given chunk on, were overwritten by newer chunks, because the trace was recorded in flight-recorder mode";
     ChunkTwice Note "chunk_twice"
-        "# chunks are in the file more than once; each was read once";
+        "# chunks are in the file more than once; each of these chunks was read only once";
     SpoolMissing Error "spool_missing"
-        "the session has no end, and the spool cannot be found or read; the newest events of each stream are missing";
+        "the end of the session was not recorded, and the spool cannot be found or read, so the newest events of each stream are missing";
     SpoolDamaged Error "spool_damaged"
         "the spool's header is damaged or belongs to another session; the spool's chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
         "# chunks of the spool have invalid headers and were ignored";
     EventsUnreported Error "events_unreported"
-        "# events were lost while tracing; the process ended before it recorded where these events were lost";
+        "# events were lost while tracing, but the process ended before it recorded where these events were lost";
     SpoolMoved Note "spool_moved"
-        "the spool was found next to the trace, not where the header says";
+        "the spool was found next to the trace, not at the path in the trace's header";
     SpoolRecycled Note "spool_recycled"
-        "a chunk of the running process changed while it was read; open the trace again to see its events";
+        "a chunk of the running process changed while it was read; read the trace again to see the chunk's events";
     ClockMissing Warning "clock_missing"
         "the trace has no clock readings; one tick is assumed to be one nanosecond";
     ClockSkipped Warning "clock_skipped"
@@ -140,7 +140,7 @@ kinds! {
     Suppressed Warning "suppressed"
         "# further diagnostics were left out";
     UnknownFlaw Warning "unknown_flaw"
-        "a flaw of a kind that this version does not know";
+        "the trace has a flaw of a kind that this version of omptrace does not know";
 }
 
 /// One flaw of a trace.

@@ -25,7 +25,7 @@ fn check(found: &Metadata) -> io::Result<()> {
     if found.is_file() {
         return Ok(());
     }
-    let what = format!("it is {}, not a file", name_of(found.file_type()));
+    let what = format!("the path is {}, not a file", name_of(found.file_type()));
     Err(io::Error::new(ErrorKind::NotSeekable, what))
 }
 
@@ -55,7 +55,7 @@ mod tests {
         for (path, what) in [(&*pipe, "a pipe"), (&*link, "a device"), (folder.path(), "a directory")] {
             let error = open_regular(path).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotSeekable);
-            assert_eq!(error.to_string(), format!("it is {what}, not a file"));
+            assert_eq!(error.to_string(), format!("the path is {what}, not a file"));
         }
     }
 }

@@ -207,7 +207,7 @@ impl From<io::Error> for WriteError {
 impl std::fmt::Display for WriteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            WriteError::TooLarge => write!(f, "it would be larger than {} KiB", MAX_BYTES >> 10),
+            WriteError::TooLarge => write!(f, "the summary would be larger than {} KiB", MAX_BYTES >> 10),
             WriteError::NotSealed => f.write_str("the trace is not complete"),
             WriteError::Seal(error) => error.fmt(f),
         }

@@ -334,16 +334,16 @@ impl fmt::Display for SealError {
             SealError::Unknown(doubt) => {
                 write!(
                     f,
-                    "omptrace cannot determine here whether the process that writes the trace is still running: {doubt}"
+                    "omptrace cannot determine here whether the process that writes the trace is still running, because {doubt}"
                 )
             }
             SealError::Busy => f.write_str("another program is finishing the trace"),
             SealError::Changed => f.write_str("another program changed the trace in the meantime"),
             SealError::Unreadable(flaw) => write!(
                 f,
-                "the trace was left unchanged, because events that this version cannot read would be lost: {flaw}"
+                "the trace was left unchanged, because events that this version of omptrace cannot read would be lost: {flaw}"
             ),
-            SealError::Io(error) => write!(f, "the sealed trace cannot be written: {error}"),
+            SealError::Io(error) => write!(f, "the finished trace cannot be written: {error}"),
         }
     }
 }

@@ -47,7 +47,7 @@ pub const COUNTERS: &[Counter] = &[
     },
     Counter {
         name: "preemptions",
-        meaning: "how often the thread left its CPU although it could have continued",
+        meaning: "how often the thread left its CPU although it could have continued to run",
         source: Source::Kernel(Usage::Preemptions),
     },
     Counter {
@@ -71,12 +71,12 @@ pub const COUNTERS: &[Counter] = &[
     Counter { name: "branch-misses", meaning: "mispredicted branches", source: Source::Processor(5) },
     Counter {
         name: "stalled-cycles-frontend",
-        meaning: "cycles in which no instruction could be issued (front end)",
+        meaning: "cycles in which no instruction could be issued because of the CPU's front end",
         source: Source::Processor(7),
     },
     Counter {
         name: "stalled-cycles-backend",
-        meaning: "cycles in which no instruction could be issued (back end)",
+        meaning: "cycles in which no instruction could be issued because of the CPU's back end",
         source: Source::Processor(8),
     },
 ];

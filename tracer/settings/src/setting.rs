@@ -49,7 +49,7 @@ impl Setting {
     /// The message for a `value` that is not allowed.
     pub fn refusal(&self, value: &OsStr) -> String {
         format!(
-            "{}={} is not allowed; using \"{}\" instead. Allowed: {}",
+            "{}={} is not allowed; using \"{}\" instead. Allowed values: {}",
             self.variable,
             value.to_string_lossy(),
             self.default,

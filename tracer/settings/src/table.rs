@@ -91,7 +91,7 @@ settings! {
         variable: "OMPTRACE_OUTPUT",
         default: "%e.%p.omptrace",
         recorded: true,
-        meaning: "The trace file. If the file already exists, the new trace is named with `.2`, `.3` and so on before the extension, as in `app.2.omptrace`.",
+        meaning: "The name of the trace file. If this file already exists, the new trace is named with `.2`, `.3` and so on before the extension, as in `app.2.omptrace`.",
         option: Some(CommandLineOption {
             long: "output",
             short: Some('o'),
@@ -117,7 +117,7 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Samples the call stack of each thread at intervals of its CPU time. With `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, which the system may forbid and which does not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
+        meaning: "Samples the call stack of each thread at regular intervals of the CPU time that the thread uses. With `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, if the system allows this, and do not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
@@ -169,7 +169,7 @@ settings! {
         variable: "OMPTRACE_ANNOTATION_DOMAINS",
         default: "",
         recorded: true,
-        meaning: "Patterns of the domains whose annotations are recorded. The last pattern that matches a domain decides whether the domain is recorded; a leading `-` excludes domains.",
+        meaning: "Patterns of the domains whose annotations are recorded. The last pattern that matches a domain decides whether the domain is recorded; a pattern with a leading `-` excludes domains.",
         option: Some(CommandLineOption {
             long: "annotation-domains",
             short: None,
@@ -189,14 +189,14 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer holds 512K or more.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them when the program ends. In this mode, the buffer size is at least 512K.",
         option: None,
     }
     flush_on: Option<FlushSignal> {
         variable: "OMPTRACE_FLUSH_ON",
         default: "",
         recorded: false,
-        meaning: "The signal that makes the flight recorder write its events and continue.",
+        meaning: "The signal that makes the flight recorder write its events and continue to record.",
         option: None,
     }
     buffer: Bytes<{ 256 << 10 }, { 1 << 30 }> {
@@ -223,7 +223,7 @@ settings! {
         variable: "OMPTRACE_CUPTI",
         default: "auto",
         recorded: true,
-        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the runtime does not. In processes that use CUDA, `auto` loads the version of CUPTI that fits the driver.",
+        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the OpenMP runtime does not trace them. In processes that use CUDA, `auto` loads the version of CUPTI that fits the driver.",
         option: None,
     }
     on_full: OnFull {
@@ -243,7 +243,7 @@ settings! {
         variable: "OMPTRACE_COMPRESS",
         default: "auto",
         recorded: true,
-        meaning: "The zstd level for compression while the program runs, at idle priority. `auto` means level 1.",
+        meaning: "The zstd level for compressing the trace while the program runs. The tracer compresses at idle priority. `auto` means level 1.",
         option: Some(CommandLineOption {
             long: "compress",
             short: None,
@@ -316,7 +316,7 @@ settings! {
         variable: "OMPTRACE_NEXT_TOOL",
         default: "",
         recorded: true,
-        meaning: "The OMPT tool to which the tracer passes events. The default is the first tool after the tracer in `OMP_TOOL_LIBRARIES` that accepts the runtime, or else the next tool in the program.",
+        meaning: "The OMPT tool to which the tracer passes events. The default is the first tool after the tracer in `OMP_TOOL_LIBRARIES` that accepts the runtime or, if there is none, the next tool in the program.",
         option: None,
     }
     registry: Option<Folder> {
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(
             refused,
             [
-                "OMPTRACE_BUFFER=1K is not allowed; using \"1M\" instead. Allowed: a number of bytes from 256K to 1G, with an optional K, M or G"
+                "OMPTRACE_BUFFER=1K is not allowed; using \"1M\" instead. Allowed values: a number of bytes from 256K to 1G, with an optional suffix K, M or G"
             ]
         );
     }

@@ -193,7 +193,7 @@ impl Value for EventList {
     const KIND: Kind = Kind::Events;
 
     fn allowed() -> String {
-        "a comma-separated list of `default`, `all`, `state`, groups and callbacks; a leading `-` removes an item"
+        "a comma-separated list of `default`, `all`, `state`, groups and callbacks; an item with a leading `-` is excluded"
             .to_owned()
     }
 
@@ -213,7 +213,7 @@ pub struct Bytes<const MIN: usize, const MAX: usize>(pub usize);
 impl<const MIN: usize, const MAX: usize> Value for Bytes<MIN, MAX> {
     fn allowed() -> String {
         let (min, max) = (in_units(MIN), in_units(MAX));
-        format!("a number of bytes from {min} to {max}, with an optional K, M or G")
+        format!("a number of bytes from {min} to {max}, with an optional suffix K, M or G")
     }
 
     fn parse(text: &OsStr) -> Option<Self> {
@@ -324,7 +324,7 @@ const MAX_RATE: u32 = 10_000;
 impl Value for Sample {
     fn allowed() -> String {
         format!(
-            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of CPU time; append `,tasks` to also record the stacks at which tasks are created"
+            "off, cpu, perf, cpu:RATE or perf:RATE, where RATE is the number of samples per second of CPU time, from {MIN_RATE} to {MAX_RATE}; append `,tasks` to also record the stacks at which tasks are created"
         )
     }
 
@@ -443,7 +443,7 @@ impl Value for DomainList {
     const KIND: Kind = Kind::Patterns;
 
     fn allowed() -> String {
-        "a comma-separated list of patterns with the wildcards `*` and `?`; a leading `-` excludes domains"
+        "a comma-separated list of patterns with the wildcards `*` and `?`; a pattern with a leading `-` excludes domains"
             .to_owned()
     }
 

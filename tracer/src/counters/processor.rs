@@ -32,24 +32,24 @@ impl Drop for Trial {
 fn words(refusal: Refusal) -> String {
     match refusal {
         Refusal::NotReadable => {
-            "the system does not let programs read the CPU's counters (/sys/devices/cpu/rdpmc)".to_owned()
+            "the system does not allow programs to read the CPU's counters (see /sys/devices/cpu/rdpmc)".to_owned()
         }
         Refusal::Busy => {
             "all counter registers of the CPU are in use: request fewer counters, or stop other tools that use them".to_owned()
         }
         Refusal::System(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-                "the CPU does not provide this counter, as in most virtual machines".to_owned()
+                "the CPU does not provide this counter, as is usual in virtual machines".to_owned()
             }
             Some(libc::EACCES | libc::EPERM) => match fs::read_to_string(PARANOID) {
                 Ok(level) => format!(
-                    "not allowed, because of a container's seccomp filter or because {PARANOID} is {}",
+                    "the system does not allow this counter, because of a container's seccomp filter or because {PARANOID} is {}",
                     level.trim()
                 ),
-                Err(_) => "not allowed".to_owned(),
+                Err(_) => "the system does not allow this counter".to_owned(),
             },
-            Some(libc::ENOSYS) => "the system has no perf_event_open".to_owned(),
-            _ => format!("the system returned an error: {error}"),
+            Some(libc::ENOSYS) => "the system does not support perf_event_open".to_owned(),
+            _ => format!("perf_event_open returned an error: {error}"),
         },
     }
 }

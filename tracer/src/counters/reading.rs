@@ -154,7 +154,7 @@ impl Counters {
         // Relaxed: see `is_called`.
         // Before the runtime is initialized, as in a session started by MPI, its callbacks are unknown.
         if Lookup::current().is_some() && !IS_CALLED.load(Ordering::Relaxed) {
-            let why = "the runtime's tools interface has no callbacks in which counters could be read";
+            let why = "the runtime's tools interface has no callbacks at which counters could be read";
             counting.problems.push(why.to_owned());
         }
         for line in counting.not_counted() {

@@ -30,12 +30,14 @@ pub(crate) fn configured() -> Option<Config> {
         return None;
     }
     if !thread_word::is_usable() {
-        warning!("not traced, because the program uses all thread-specific keys (PTHREAD_KEYS_MAX)");
+        warning!("the program is not traced, because it uses all thread-specific keys (PTHREAD_KEYS_MAX)");
         return None;
     }
     // The variables are controlled by the user, but the files would be written with the program's privileges.
     if system::has_more_rights_than_its_user() {
-        warning!("not traced, because the program has more privileges than its user (setuid, capabilities)");
+        warning!(
+            "the program is not traced, because it has more privileges than its user (setuid, capabilities)"
+        );
         return None;
     }
     let config = Config::from_environment(recordable());

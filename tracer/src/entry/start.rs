@@ -100,14 +100,16 @@ unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, second: usize, t
 fn initialize_traced(lookup: ompt_function_lookup_t, second: usize, third: usize) -> c_int {
     let Some(dialect) = Dialect::of_initialize(&RESULT.0, second, third) else {
         warning!(
-            "not traced, because the tools interface of this OpenMP runtime is of an unknown generation"
+            "the program is not traced, because its OpenMP runtime has a tools interface that omptrace does not know"
         );
         return 0;
     };
     // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
     let lookup = unsafe { Lookup::new(lookup) };
     let Some(start) = START.lock().take() else {
-        warning!("not traced, because the runtime called initialize before ompt_start_tool");
+        warning!(
+            "the program is not traced, because its OpenMP runtime called initialize before ompt_start_tool"
+        );
         return 0;
     };
     let has_second_tool =

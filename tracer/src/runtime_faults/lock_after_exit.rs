@@ -135,7 +135,7 @@ unsafe extern "C" fn acquired_unreported(
 }
 
 fn report() {
-    let message = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it reported later releases of mutexes, so these releases are missing";
+    let message = "the first thread that used OpenMP has ended; because this OpenMP runtime would crash if it reported releases of mutexes after that, the trace does not contain these releases";
     warning!("{message}");
     if let Some(session) = session::of_this_process() {
         session.report_messages(vec![message.to_owned()]);

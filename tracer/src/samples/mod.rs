@@ -270,9 +270,9 @@ impl Samples {
         let signal = self.signal.load(Ordering::Relaxed);
         let error = std::io::Error::from_raw_os_error(self.timer_error.load(Ordering::Relaxed));
         let of_threads = [
-            (threads(&self.blocked), format!("they block signal {signal}")),
+            (threads(&self.blocked), format!("these threads block signal {signal}")),
             (threads(&self.without_timer), format!("the system provides no timer: {error}")),
-            (threads(&self.too_many), "there are too many threads, or there is too little memory".to_owned()),
+            (threads(&self.too_many), "the process has too many threads or too little memory".to_owned()),
             (
                 sampled_threads::closed(),
                 "the program has closed the file descriptor returned by perf_event_open".to_owned(),
@@ -289,7 +289,7 @@ impl Samples {
         let without = creators::tasks_without_stack();
         let without = (without > 0).then(|| {
             format!(
-                "tasks without the call stack of their creation, because there was no space for it: {without}"
+                "tasks without the call stack of their creation, because there was no space for this call stack: {without}"
             )
         });
         of_threads.chain(taken).chain(without).collect()
@@ -335,7 +335,7 @@ fn may_perf() -> Result<(), String> {
             Ok(())
         }
         Err(error) => Err(format!(
-            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid it. --sample=cpu needs no privileges"
+            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid this call; --sample=cpu needs no privileges"
         )),
     }
 }

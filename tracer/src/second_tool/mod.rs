@@ -71,7 +71,7 @@ pub(crate) fn begin(runtime: &Runtime<'_>, named: Option<&OsStr>, is_global: boo
     });
     if is_active {
         callbacks::register_ends();
-        info!("{} runs as the second tool", tool.name);
+        info!("{} runs as the second OMPT tool", tool.name);
     } else {
         // Release; pairs with Acquire in `end`.
         SECOND.store(std::ptr::null_mut(), Ordering::Release);

@@ -44,7 +44,7 @@ pub(crate) fn find(
             Ok(found) => found.and_then(start),
             Err(why) => {
                 let named = named.display();
-                warning!("OMPTRACE_NEXT_TOOL={named} was not started: {why}");
+                warning!("the tool {named} (from OMPTRACE_NEXT_TOOL) was not started: {why}");
                 None
             }
         };
@@ -108,7 +108,7 @@ fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
     // SAFETY: a handle of the loader's.
     let function = unsafe { loader::symbol(handle, START_TOOL) };
     if function.is_null() {
-        return Err("it does not define ompt_start_tool".to_owned());
+        return Err("the library does not define ompt_start_tool".to_owned());
     }
     Ok(foreign(function))
 }

@@ -57,7 +57,9 @@ impl Listener {
     /// Starts to listen; `None` and a warning if the program uses the signal itself, or no thread can be created.
     pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
         if ![libc::SIG_DFL, our_handler()].contains(&action().sa_sigaction) {
-            warning!("the program uses SIGUSR2 itself, so the signal does not write the events");
+            warning!(
+                "the program uses SIGUSR2 itself, so this signal does not make the flight recorder write its events"
+            );
             return None;
         }
         ASKED.reset();

@@ -38,7 +38,7 @@ impl Session {
 
     /// The spool's name for messages.
     pub(super) fn spool_name(&self) -> std::path::Display<'_> {
-        let memory = Path::new("the program's memory, until it ends");
+        let memory = Path::new("the program's memory, until the program ends");
         self.spool.path().unwrap_or(memory).display()
     }
 }

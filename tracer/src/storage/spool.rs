@@ -106,7 +106,7 @@ impl Spool {
 
     fn in_memory(path: &Path, error: &io::Error) -> io::Result<Spool> {
         warning!(
-            "cannot map {}: {error}; events are kept in the program's memory, so the newest are lost if the program is killed",
+            "cannot map {}: {error}; events are kept in the program's memory, so the newest events are lost if the program is killed",
             path.display()
         );
         let (first, capacity) = first_segment(None)?;
@@ -153,7 +153,10 @@ impl Spool {
         let (segment, place) = place(index);
         // Acquire; pairs with Release in `segment`.
         let base = self.segments[segment].load(Ordering::Acquire);
-        assert!((index as usize) < self.capacity && !base.is_null(), "chunks come from this spool's queues");
+        assert!(
+            (index as usize) < self.capacity && !base.is_null(),
+            "the index of a chunk comes from a queue of this spool"
+        );
         // SAFETY: within the mapping, by the assertion.
         let header = unsafe { base.add(place * CHUNK_BYTES) };
         Chunk { header: header.cast() }

@@ -267,7 +267,7 @@ impl Format {
     ) -> io::Result<Box<dyn Sink>> {
         match self.kind {
             Kind::File(_) | Kind::Records { .. } | Kind::Tables { .. } => {
-                Err(self.is_not("a folder by one sink"))
+                Err(self.is_not("a directory by a single writer"))
             }
             Kind::Folder { sink, .. } => sink(folder, options, locations),
         }

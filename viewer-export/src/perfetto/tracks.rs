@@ -107,7 +107,7 @@ pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
 /// Explains how to read the timeline. The user interface shows this text on request for the track with our notes; it
 /// shows no such text for a thread's track.
 pub(super) const READING_AID: &str = "\
-Colours show what a thread did. Blue is useful work, violet is work under a lock, teal is a phase that the program named. Orange is waiting at a barrier for slower threads, red is waiting for a lock, pink is waiting for tasks. Olive is the cost of starts, joins and barriers. Light blue is the host working for a device, and transfers. Green is the tracer itself. Pale violet is a region; if there is no slice below the region, the thread executes the region's own code.";
+Colours show what a thread did: blue is useful work, violet is work while a lock is held, and teal is a phase that the program named. Orange is waiting at a barrier for slower threads, red is waiting for a lock, and pink is waiting for tasks. Olive is the cost of starting and ending parallel regions, and of barriers. Light blue is the host's work for a device, and data transfers; green is the tracer's own time. Pale violet is a region; if there is no slice below the region, the thread executes the region's own code.";
 
 /// The text that the user interface shows on request for a hidden helper's track.
 pub(super) fn helper_aid(os_tid: u32) -> String {

@@ -123,7 +123,7 @@ impl Write for Gzip {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             Some(encoder) => encoder.write(bytes),
-            None => Err(io::Error::other("the gzip stream is complete")),
+            None => Err(io::Error::other("the gzip stream is already complete")),
         }
     }
 

@@ -18,10 +18,10 @@ use crate::entries::devices;
 use crate::model::thread;
 use crate::model::thread::Thread;
 use crate::model::thread_words;
+use crate::start;
 use crate::start::START_TOOL;
 use crate::which_libgomp::release;
 use crate::which_libgomp::serving;
-use crate::start;
 
 /// The value of `_OPENMP` for OpenMP 5.2.
 const OPENMP_VERSION: c_uint = 202_111;

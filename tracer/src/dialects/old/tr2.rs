@@ -85,7 +85,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     let granted = unsafe { set_callback(NO_EVENT, None) };
     if granted != 0 || ompt_version != REPORT || lookup.has_data_in_tr2() {
         return Err(format!(
-            "this OpenMP runtime ({version}) has a variant of OMPT that no specification describes, such as that of OpenUH of 2014 or that of the OMPT group of 2015: its callbacks have different arguments"
+            "this OpenMP runtime ({version}) has a variant of OMPT that no specification describes, such as OpenUH's variant of 2014 or the OMPT group's variant of 2015, and the arguments of its callbacks are different"
         ));
     }
     let chosen = config.events.clone();

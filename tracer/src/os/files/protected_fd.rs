@@ -65,7 +65,7 @@ impl ProtectedFd {
             match ProtectedFd::create_new(numbered(wanted, number)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES => {
                     if is_no_place_for_files(wanted) {
-                        let message = "it exists and is not a file but a device, pipe or socket";
+                        let message = "the path exists and is not a file, but a device, pipe or socket";
                         return Err(io::Error::other(message));
                     }
                     number += 1;
@@ -95,7 +95,7 @@ impl ProtectedFd {
     pub(crate) fn lock(&self) -> Option<Lock> {
         let taken = self.with(|file| {
             if !lock::take(file, Purpose::Recording)? {
-                return Err(io::Error::other("another process holds the lock of this file"));
+                return Err(io::Error::other("another process holds the lock on this file"));
             }
             system::map_pin(file).inspect_err(|_| _ = lock::give_back(file, Purpose::Recording))
         });
