@@ -250,9 +250,8 @@ impl Drop for Terminal {
     }
 }
 
-#[test]
-fn record_shows_the_screen_while_the_program_runs() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+/// `record --live` in a terminal of its own, and the command's output.
+fn live(folder: &Path) -> (Terminal, PathBuf) {
     let program = compile(GOES_ON, Compiler::Clang22, &[]);
     let command = format!(
         "{} record --live --tool {} -o live.omptrace -- {} < /dev/null > out 2>&1",
@@ -260,15 +259,34 @@ fn record_shows_the_screen_while_the_program_runs() {
         tool_library().display(),
         program.display()
     );
-    let terminal = Terminal::start(folder.path(), &command);
+    let terminal = Terminal::start(folder, &command);
     terminal.shows(&["parallel efficiency", "OpenMP worker 1", "running"]);
+    (terminal, folder.join("out"))
+}
+
+#[test]
+fn record_shows_the_screen_while_the_program_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (terminal, out) = live(folder.path());
     // The program is interrupted, as by the terminal, and the recording ends as ever.
     terminal.press("C-c");
     terminal.ends();
-    let said = fs::read_to_string(folder.path().join("out")).expect("its output");
+    let said = fs::read_to_string(out).expect("its output");
     assert!(said.contains("live.omptrace"), "{said}");
     let trace = folder.path().join("live.omptrace");
     assert!(printed(&["info", trace.to_str().expect("a name")]).contains("killed by"));
+}
+
+#[test]
+fn record_ends_if_the_terminal_of_its_screen_is_closed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (terminal, out) = live(folder.path());
+    drop(terminal);
+    // The program is ended by SIGHUP.
+    at_last("the summary", || {
+        let said = fs::read_to_string(&out).expect("its output");
+        if said.contains("live.omptrace (") { Ok(()) } else { Err(said) }
+    });
 }
 
 #[test]

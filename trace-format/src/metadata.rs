@@ -357,6 +357,10 @@ pub struct Counting {
     pub missing: BTreeMap<String, String>,
     /// Why values are missing, for all or some threads.
     pub problems: Vec<String>,
+    /// Duration of a reading, in ticks of the session's clock, without the counters that the CPU counts. `None` if it
+    /// was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading_ticks: Option<u64>,
 }
 
 impl Counting {
@@ -437,6 +441,14 @@ impl Metadata {
         let cost = self.tracer_cost.as_ref()?;
         let ns = cost.event_ticks / self.clock.as_ref()?.ticks_per_second * 1e9;
         // A damaged trace may contain any number.
+        (ns > 0.0 && ns < 1e6).then_some(ns)
+    }
+
+    /// Duration of a reading of the counters, in nanoseconds; `None` if it was not measured.
+    pub fn reading_cost_ns(&self) -> Option<f64> {
+        let ticks = self.counting.as_ref()?.reading_ticks?;
+        let ns = ticks as f64 / self.clock.as_ref()?.ticks_per_second * 1e9;
+        // As above.
         (ns > 0.0 && ns < 1e6).then_some(ns)
     }
 }

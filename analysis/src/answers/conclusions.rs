@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use omptrace_timeline::model::Ns;
 
-use super::mergeable::{BlockedBy, MergeableAnswers, RegionPart};
+use super::mergeable::{BlockedBy, MergeableAnswers, RegionPart, Starved};
 use crate::findings;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{
@@ -55,18 +55,25 @@ impl MergeableAnswers {
 
     /// See [`Answers::cpu_note`].
     fn cpu_note(&self) -> Option<String> {
-        let share = self.starved()?;
-        let remedy = match self.oversubscribed() {
-            Some(_) => "use fewer threads",
-            None => "repeat the run on an idle machine, or with fewer threads",
+        let Starved { share, is_by_tracer } = self.starved()?;
+        let (others, remedy) = match self.oversubscribed() {
+            Some(_) => ("other programs or threads", "use fewer threads"),
+            None if is_by_tracer => (
+                "the tracer's thread that writes the trace",
+                "record fewer events (--events), or leave a CPU free for this thread",
+            ),
+            None => (
+                "other programs or threads",
+                "repeat the run on an idle machine, or with fewer threads",
+            ),
         };
         // If preemption was observed, time without a CPU is already not counted as work.
-        let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
+        let with_counters = match self.not_seen.contains_key(&Cause::Preempted) && !is_by_tracer {
             true => "; record with --cpu-time to see where the threads had no CPU",
             false => "",
         };
         Some(format!(
-            "threads had a CPU for only {:.0} % of the time in which they could have run, because other programs or threads used the CPUs: {remedy}{with_counters}",
+            "threads had a CPU for only {:.0} % of the time in which they could have run, because {others} used the CPUs: {remedy}{with_counters}",
             share * 100.0
         ))
     }

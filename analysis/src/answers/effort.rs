@@ -3,8 +3,9 @@
 //! Events do not show whether a thread was on a CPU, and a waiting thread may spin. So only bounds of the program's own
 //! work are known, and each rule uses the bound that is certain.
 
-use omptrace_timeline::{ProcessReport, waits_are_short_where_oversubscribed};
+use omptrace_timeline::{EventCounts, ProcessReport, waits_are_short_where_oversubscribed};
 use omptrace_trace_format::Metadata;
+use omptrace_trace_format::metadata::CpuTime;
 
 use crate::constructs::sums::ProcessSums;
 use crate::model::effort::{Cpu, Effort};
@@ -34,10 +35,11 @@ pub(crate) fn of_process(
     let event_ps = process.stats.event_cost_ns.map(|ns| (ns * 1e3) as u64);
     let recording_ns = event_ps.filter(|_| !has_others);
     let recording_ns = recording_ns.map(|ps| (u128::from(ps) * u128::from(events) / 1000) as u64);
-    let delay_ns = metadata.cpu_time.as_ref().and_then(|times| times.delay_ns);
+    let counters_ns = reading_ns(report, metadata);
     Effort {
-        cpu: cpu(&process.threads, delay_ns, counts_all),
-        recording_ns,
+        cpu: cpu(&process.threads, metadata.cpu_time.as_ref(), counts_all),
+        recording_ns: recording_ns.map(|ns| ns.saturating_add(counters_ns)),
+        counters_ns,
         event_ps,
         start_ns: start_ns(metadata, process),
         has_external_waits: metadata.external_waits,
@@ -64,10 +66,21 @@ fn is_interpreter(executable: &str) -> bool {
     INTERPRETERS.contains(&name)
 }
 
-fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Option<Cpu> {
+/// The time in which the process's threads read counters.
+fn reading_ns(report: &ProcessReport, metadata: &Metadata) -> u64 {
+    let names = report.counts.iter().flat_map(EventCounts::by_name);
+    let readings = sum(names.filter(|(name, _)| *name == "omptrace_counters").map(|(_, count)| count));
+    (readings as f64 * metadata.reading_cost_ns().unwrap_or(0.0)) as u64
+}
+
+fn cpu(threads: &[ThreadStats], times: Option<&CpuTime>, counts_all: bool) -> Option<Cpu> {
     let known = |thread: &&ThreadStats| thread.cpu_ns.is_some() && thread.role != "helper";
     let known: Vec<&ThreadStats> = threads.iter().filter(known).collect();
-    let mut cpu = Cpu { delay_ns, ..Cpu::default() };
+    let mut cpu = Cpu {
+        delay_ns: times.and_then(|times| times.delay_ns),
+        tracer_ns: times.and_then(tracer_ns),
+        ..Cpu::default()
+    };
     for thread in &known {
         let all = thread.cpu_ns.unwrap_or(0).min(thread.duration_ns);
         let outside = sum([thread.working_ns.unwrap_or(0), thread.serial_ns]);
@@ -79,6 +92,13 @@ fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Opti
         });
     }
     (!known.is_empty()).then_some(cpu)
+}
+
+/// The CPU time of a process that none of its own threads used.
+fn tracer_ns(times: &CpuTime) -> Option<u64> {
+    let of_process = times.process_end_ns?.checked_sub(times.process_begin_ns?)?;
+    let of_threads = sum(times.threads.iter().map(|thread| thread.end_ns.saturating_sub(thread.begin_ns)));
+    (times.unknown_threads == 0).then(|| of_process.saturating_sub(of_threads))
 }
 
 #[cfg(test)]

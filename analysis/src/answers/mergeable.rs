@@ -229,6 +229,15 @@ impl Path {
     }
 }
 
+/// Threads that were ready to run but had no CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Starved {
+    /// The share of the time in which they could have run that they had a CPU.
+    pub(crate) share: f64,
+    /// The tracer's own threads used at least half of the missing time.
+    pub(crate) is_by_tracer: bool,
+}
+
 /// The answers of some processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MergeableAnswers {
@@ -512,6 +521,11 @@ impl MergeableAnswers {
         sum(self.lives.iter().map(of_life))
     }
 
+    /// The time in which threads read counters, summed over all threads.
+    pub(crate) fn counters_ns(&self) -> u64 {
+        sum(self.lives.iter().map(|life| life.effort.counters_ns))
+    }
+
     /// The highest cost of an event in any process, in picoseconds; `None` if unknown.
     pub(crate) fn event_ps(&self) -> Option<u64> {
         self.lives.iter().filter_map(|life| life.effort.event_ps).max()
@@ -530,15 +544,16 @@ impl MergeableAnswers {
     /// Of the time during which threads could have used a CPU, the share during which they had one; `None` unless this
     /// share is clearly below 1. The system reports how long threads were ready to run while other programs had the
     /// CPUs; threads that sleep or read do not count.
-    pub(crate) fn starved(&self) -> Option<f64> {
+    pub(crate) fn starved(&self) -> Option<Starved> {
         let starved = self.lives.iter().filter_map(|life| {
             let cpu = life.effort.cpu?;
             let delay = cpu.delay_ns? as f64;
             let all = life.end.abs_diff(life.begin).saturating_mul(life.threads) as f64;
             let share = cpu.all_ns as f64 / (cpu.all_ns as f64 + delay).max(1.0);
-            (share < MAX_STARVED && delay >= MIN_DELAY * all).then_some(share)
+            let is_by_tracer = cpu.tracer_ns.is_some_and(|ns| ns as f64 > delay / 2.0);
+            (share < MAX_STARVED && delay >= MIN_DELAY * all).then_some(Starved { share, is_by_tracer })
         });
-        starved.min_by(f64::total_cmp)
+        starved.min_by(|a, b| a.share.total_cmp(&b.share))
     }
 
     /// The time that threads in the program's code spent without a CPU and without needing one, at least: the program
@@ -617,7 +632,7 @@ mod tests {
             Life { begin: 0, end: 1_000_000_000, threads: 2, processors: Some(2), effort: Effort::default() };
         let mut part = MergeableAnswers { lives: vec![life], ..MergeableAnswers::default() };
         part.accounting.add(waits, 300 * MS);
-        let cpu = Cpu { all_ns: 2000 * MS, work_ns, delay_ns: None };
+        let cpu = Cpu { all_ns: 2000 * MS, work_ns, ..Cpu::default() };
         part.set_effort(|_| Effort { cpu: Some(cpu), ..Effort::default() });
         part
     }
@@ -625,7 +640,7 @@ mod tests {
     #[test]
     fn no_more_is_gained_than_the_program_takes_without_the_tracer_beside_its_work() {
         let mut part = part_with(0, Cause::Unobserved);
-        let cpu = Cpu { all_ns: 2000 * MS, work_ns: 1000 * MS, delay_ns: None };
+        let cpu = Cpu { all_ns: 2000 * MS, work_ns: 1000 * MS, ..Cpu::default() };
         part.set_effort(|_| Effort { cpu: Some(cpu), recording_ns: Some(100 * MS), ..Effort::default() });
         // Each of the two threads was unobserved for 150 ms, and recorded events for 50 ms.
         assert_eq!(part.untraced(), Some(800 * MS));

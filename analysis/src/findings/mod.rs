@@ -353,8 +353,16 @@ impl Case<'_> {
             ("threads", self.threads),
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
+        let counters_ns = self.part.counters_ns();
+        if counters_ns > 0 {
+            evidence.insert("counters_ns".to_owned(), counters_ns.into());
+        }
         let percents = share * 100.0;
-        let text = match self.part.accounting[Cause::Tracer] > lost / 2 {
+        let is_mostly = |ns: u64| ns > lost / 2;
+        let text = match is_mostly(self.part.accounting[Cause::Tracer]) {
+            _ if is_mostly(counters_ns) => format!(
+                "tracing takes about {percents:.0} % of the time, mostly to read counters at the start and end of constructs: record without --cpu-time and --counters"
+            ),
             true => format!(
                 "tracing takes about {percents:.0} % of the time, mostly to write the remaining events when the program ends; in a longer run, tracing takes a smaller share of the time"
             ),

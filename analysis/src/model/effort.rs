@@ -9,6 +9,9 @@ pub(crate) struct Effort {
     pub(crate) cpu: Option<Cpu>,
     /// The time that recording events took, summed over all threads. `None` if the cost of an event was not measured.
     pub(crate) recording_ns: Option<u64>,
+    /// The part of `recording_ns` in which counters were read.
+    #[serde(default)]
+    pub(crate) counters_ns: u64,
     /// The cost of an event in picoseconds; `None` if it was not measured.
     pub(crate) event_ps: Option<u64>,
     /// Upper bound of the process's start-up time, during which no work of the program is certain. `None` if its CPU
@@ -27,4 +30,7 @@ pub(crate) struct Cpu {
     pub(crate) work_ns: u64,
     /// The time that threads were ready to run while others had the CPUs; `None` if the system does not report it.
     pub(crate) delay_ns: Option<u64>,
+    /// CPU time of the tracer's own threads; `None` if unknown.
+    #[serde(default)]
+    pub(crate) tracer_ns: Option<u64>,
 }

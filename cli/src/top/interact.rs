@@ -1,6 +1,7 @@
 //! The screen's loop: snapshots, keys, and how much CPU time both may take.
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use ratatui::Terminal;
@@ -35,7 +36,8 @@ pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
     }
     let mut terminal =
         ratatui::try_init().map_err(|error| Failure::because("cannot draw on this terminal", &error))?;
-    let mut session = Session::new(choice, watched);
+    let stdin = std::io::stdin();
+    let mut session = Session::new(choice, watched, stdin.as_fd());
     let result = loop {
         match session.look_once(&mut terminal, &|| false) {
             Ok(None) => {}
@@ -55,6 +57,8 @@ pub(super) struct Session<'s> {
     view: View,
     has_begun: bool,
     standstill: Standstill,
+    /// The terminal that keys come from.
+    keyboard: BorrowedFd<'s>,
 }
 
 /// What the user requests other than another view.
@@ -73,10 +77,15 @@ enum Next {
 }
 
 impl<'s> Session<'s> {
-    /// A session for one or more traces.
-    pub(super) fn new(choice: &'s Choice, watched: &'s mut Vec<Watched>) -> Session<'s> {
+    /// A session for one or more traces, with keys from a terminal.
+    pub(super) fn new(
+        choice: &'s Choice,
+        watched: &'s mut Vec<Watched>,
+        keyboard: BorrowedFd<'s>,
+    ) -> Session<'s> {
         let view = View { processes: watched.len(), period: MIN_PERIOD, ..View::default() };
-        Session { choice, watched, look: None, view, has_begun: false, standstill: Standstill::default() }
+        let standstill = Standstill::default();
+        Session { choice, watched, look: None, view, has_begun: false, standstill, keyboard }
     }
 
     /// Adds processes.
@@ -134,7 +143,12 @@ impl<'s> Session<'s> {
     fn next_key(&mut self, until: Instant) -> Result<Option<Next>> {
         let cannot = |error: std::io::Error| Failure::because("cannot read keys", &error);
         let left = until.saturating_duration_since(Instant::now());
-        if !event::poll(left).map_err(cannot)? {
+        let has_key_within = |left| match is_closed_within(self.keyboard, left) {
+            true => Err(Failure::new("the terminal was closed")),
+            false => event::poll(Duration::ZERO).map_err(cannot),
+        };
+        // Keys that were already read do not wake the second wait.
+        if !has_key_within(Duration::ZERO)? && !has_key_within(left)? {
             return Ok(None);
         }
         Ok(Some(match event::read().map_err(cannot)? {
@@ -178,4 +192,14 @@ impl<'s> Session<'s> {
         }
         Ok(Next::Redraw)
     }
+}
+
+/// Waits until the terminal has input, is closed, or `left` is over; returns whether it is closed. crossterm would read
+/// the end of a closed terminal's input for ever.
+fn is_closed_within(terminal: BorrowedFd<'_>, left: Duration) -> bool {
+    let mut entry = libc::pollfd { fd: terminal.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let milliseconds = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: one entry, valid for writing.
+    let found = unsafe { libc::poll(&raw mut entry, 1, milliseconds) };
+    found > 0 && entry.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,12 +105,13 @@ fn draw(
 ) -> Result<()> {
     let cannot = |error: io::Error| Failure::because("cannot draw on this terminal", &error);
     let mut on = tty.try_clone().map_err(cannot)?;
+    let keyboard = tty.try_clone().map_err(cannot)?;
     enable_raw_mode().map_err(cannot)?;
     let result = execute!(on, EnterAlternateScreen)
         .and_then(|()| Terminal::new(CrosstermBackend::new(tty)))
         .map_err(cannot)
         .and_then(|mut terminal| {
-            let mut session = Session::new(choice, watched);
+            let mut session = Session::new(choice, watched, keyboard.as_fd());
             loop {
                 match session.look_once(&mut terminal, is_over)? {
                     Some(Asked::Interrupt) => child_process::interrupt_group(),

@@ -469,7 +469,8 @@ impl Calls {
             }
             Posted::Both { send, receive } => {
                 if let Some(send) = send {
-                    self.all.sends[send].done = Some(span);
+                    let send = &mut self.all.sends[send];
+                    (send.done, send.may_wait) = (Some(span), true);
                 }
                 self.received(receive, (e.peer, e.tag, e.bytes), span);
                 if has_failed {
@@ -544,9 +545,7 @@ impl Calls {
                 Meaning::Send { place, is_synchronous } => send = Some((place, is_synchronous)),
                 Meaning::Receive { place } => receive = Some(place),
                 Meaning::Both { send: of_send, receive: of_receive } => {
-                    if let Some(of_send) = of_send {
-                        self.all.sends[of_send].done = Some(span);
-                    }
+                    send = of_send.map(|send| (send, false));
                     receive = Some(of_receive);
                 }
                 Meaning::Collective { place } => collective = Some(place),

@@ -184,6 +184,28 @@ fn a_late_receiver_is_waited_for_only_by_a_send_that_has_not_returned() {
 
 /// The message of tag 1 is there while that of tag 2 is waited for. Where the first was asked for before, its order is right.
 #[test]
+fn an_exchange_also_waits_for_the_receiver_of_its_message() {
+    let exchange = |it: &mut Rank, when: (Ns, Ns), status: Status| {
+        it.call(when, "MPI_Sendrecv", (WORLD, 1, 7, 3), 0, status);
+    };
+    let to_nobody = Some((PROC_NULL, ANY, 0));
+    let all = two(|sender, receiver| {
+        exchange(sender, (200, 500), to_nobody);
+        receiver.receive((400, 500), (0, 7), Some((0, 7, 24)));
+        // The message is copied.
+        exchange(sender, (600, 610), to_nobody);
+        receiver.receive((700, 710), (0, 7), Some((0, 7, 24)));
+    });
+    assert_eq!(waits(&all[0]), [(200, 400, 1, WaitKind::LateReceiver)]);
+    let all = two(|sender, receiver| {
+        exchange(sender, (200, 500), Some((1, 8, 24)));
+        receiver.send((300, 310), 0, 8, 3);
+        receiver.receive((400, 500), (0, 7), Some((0, 7, 24)));
+    });
+    assert_eq!(waits(&all[0]), [(200, 400, 1, WaitKind::Several)]);
+}
+
+#[test]
 fn a_wait_while_an_earlier_message_is_there_is_in_the_wrong_order() {
     for (asked_before, kind) in [(false, WaitKind::WrongOrder), (true, WaitKind::LateSender)] {
         let all = two(|first, second| {

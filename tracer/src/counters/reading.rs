@@ -11,7 +11,7 @@ use omptrace_trace_format::metadata::{Counting, Metadata};
 use super::processor::Trial;
 use crate::config::Config;
 use crate::os::log::warning;
-use crate::os::time::usage;
+use crate::os::time::{clock, usage};
 use crate::recorder::guarded::guarded;
 use crate::recorder::hardware_counters::Registers;
 use crate::recorder::recorder::Mode;
@@ -160,6 +160,7 @@ impl Counters {
         for line in counting.not_counted() {
             warning!("counters: {line}");
         }
+        counting.reading_ticks = (!read.is_empty()).then(|| reading_ticks(&read));
         session.write_metadata(&Metadata { counting: Some(counting.clone()), ..Metadata::default() });
         let _ = self.counting.set(counting);
         let _ = self.read.set(read);
@@ -199,22 +200,39 @@ impl Counters {
     #[inline]
     fn values<'v>(&self, stream: &Stream, values: &'v mut [u64; MAX_VALUES]) -> &'v [u64] {
         let sources = self.sources();
-        let mut usage = None;
         let registers = stream.registers.get();
-        let mut registers = registers.values();
-        for (source, value) in sources.iter().zip(values.iter_mut()) {
-            let found = match source {
-                Source::Kernel(Usage::TaskClock) => usage::processor_time_ns(),
-                Source::Kernel(of) => {
-                    let usage = usage.get_or_insert_with(usage::of_this_thread);
-                    usage.as_ref().map(|usage| of_usage(*of, usage))
-                }
-                Source::Processor(_) => registers.next().flatten(),
-            };
-            *value = found.unwrap_or(NOT_COUNTING);
-        }
+        read_all(sources, registers.values(), values);
         &values[..sources.len().min(MAX_VALUES)]
     }
+}
+
+/// Reads the calling thread's counters; `registers` are the values of those that the CPU counts.
+#[inline]
+fn read_all(sources: &[Source], mut registers: impl Iterator<Item = Option<u64>>, values: &mut [u64]) {
+    let mut usage = None;
+    for (source, value) in sources.iter().zip(values.iter_mut()) {
+        let found = match source {
+            Source::Kernel(Usage::TaskClock) => usage::processor_time_ns(),
+            Source::Kernel(of) => {
+                let usage = usage.get_or_insert_with(usage::of_this_thread);
+                usage.as_ref().map(|usage| of_usage(*of, usage))
+            }
+            Source::Processor(_) => registers.next().flatten(),
+        };
+        *value = found.unwrap_or(NOT_COUNTING);
+    }
+}
+
+/// The shortest duration of several readings.
+fn reading_ticks(sources: &[Source]) -> u64 {
+    const READINGS: usize = 8;
+    let mut values = [NOT_COUNTING; MAX_VALUES];
+    let durations = std::iter::repeat_with(|| {
+        let begin = clock::ticks();
+        read_all(sources, std::iter::empty(), &mut values);
+        clock::ticks().wrapping_sub(begin)
+    });
+    durations.take(READINGS).min().unwrap_or(0)
 }
 
 /// Why the calling thread cannot have a counter; `None` if it can.
