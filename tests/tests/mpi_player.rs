@@ -100,7 +100,8 @@ fn every_function_is_recorded_once_and_passed_on_unchanged() {
         let calls = calls.iter().filter(|call| call.function.class != Class::Other);
         for (thread, rows) in &recorded {
             let makes = |call: &&PlayedCall| *thread == 0 || !call.is_made_by_first_thread_only();
-            let expected = ROUNDS.iter().flat_map(|round| calls.clone().filter(makes).map(|call| (call, *round)));
+            let expected =
+                ROUNDS.iter().flat_map(|round| calls.clone().filter(makes).map(|call| (call, *round)));
             let expected: Vec<_> = expected.collect();
             for (place, ((call, round), rows)) in expected.iter().zip(rows).enumerate() {
                 let names = rows.each_ref().map(|row| row["function_name"].as_str());

@@ -62,10 +62,7 @@ impl MergeableAnswers {
                 "the tracer's thread that writes the trace",
                 "record fewer events (--events), or leave a CPU free for this thread",
             ),
-            None => (
-                "other programs or threads",
-                "repeat the run on an idle machine, or with fewer threads",
-            ),
+            None => ("other programs or threads", "repeat the run on an idle machine, or with fewer threads"),
         };
         // If preemption was observed, time without a CPU is already not counted as work.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) && !is_by_tracer {

@@ -103,7 +103,7 @@ fn tracer_ns(times: &CpuTime) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_trace_format::metadata::{CpuTime, Process};
+    use omptrace_trace_format::metadata::{Process, ThreadCpuTime};
 
     use super::*;
 
@@ -124,6 +124,20 @@ mod tests {
         assert_eq!(start_of("/home/a/solve", Some(230 * MS)), Some(60 * MS));
         assert_eq!(start_of("/home/a/solve", Some(20 * MS)), Some(270 * MS));
         assert_eq!(start_of("/home/a/solve", None), None);
+    }
+
+    #[test]
+    fn the_tracers_time_is_that_of_no_thread_if_all_are_known() {
+        let thread = |begin_ns, end_ns| ThreadCpuTime { stream: 1, begin_ns, end_ns };
+        let mut times = CpuTime {
+            process_begin_ns: Some(10 * MS),
+            process_end_ns: Some(110 * MS),
+            threads: vec![thread(10 * MS, 50 * MS), thread(0, 35 * MS)],
+            ..CpuTime::default()
+        };
+        assert_eq!(tracer_ns(&times), Some(25 * MS));
+        times.unknown_threads = 1;
+        assert_eq!(tracer_ns(&times), None);
     }
 
     #[test]

@@ -638,6 +638,20 @@ mod tests {
     }
 
     #[test]
+    fn threads_without_a_cpu_are_told_from_those_that_the_tracer_took_it_from() {
+        let starved = |tracer_ns| {
+            let mut part = part_with(0, Cause::Unobserved);
+            let cpu = Cpu { all_ns: 1500 * MS, delay_ns: Some(500 * MS), tracer_ns, ..Cpu::default() };
+            part.set_effort(|_| Effort { cpu: Some(cpu), ..Effort::default() });
+            let starved = part.starved().expect("a quarter of the time is missing");
+            assert!((starved.share - 0.75).abs() < 1e-9, "{starved:?}");
+            starved.is_by_tracer
+        };
+        assert!(starved(Some(400 * MS)));
+        assert!(!starved(Some(100 * MS)) && !starved(None));
+    }
+
+    #[test]
     fn no_more_is_gained_than_the_program_takes_without_the_tracer_beside_its_work() {
         let mut part = part_with(0, Cause::Unobserved);
         let cpu = Cpu { all_ns: 2000 * MS, work_ns: 1000 * MS, ..Cpu::default() };

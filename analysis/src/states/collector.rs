@@ -530,7 +530,7 @@ impl<const S: usize> Collector<S> {
             chunk_cost: of.reports.chunk_cost_ns,
             task_creation: of.reports.task_creation_ns,
             not_seen: not_seen(&of.reports, of.has_doacross)
-                .map(|(cause, reason)| NotSeen { cause, reason: reason.to_owned() })
+                .map(|(cause, reason)| NotSeen { cause, reason })
                 .collect(),
         };
         let part = MergeableAnswers::of(outcome, &self.regions, self.threads, &of.names);

@@ -157,66 +157,105 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 
 /// The causes that a runtime does not report, and the causes in which their time is included. `has_doacross`:
 /// iterations waited for others by `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
-pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
+pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, String)> {
     let barriers = reports.barriers || reports.barrier_waits;
-    let members = "the runtime does not report which threads belong to a team, so the causes of the threads' time in regions are not known";
+    let wants = reports.requested;
+    let wants_barriers = Some(wants.barriers || wants.barrier_waits);
+    let wants_taskwaits = Some(wants.taskwaits || wants.taskwait_waits || wants.taskgroup_waits);
+    let members =
+        "which threads belong to a team, so the causes of the threads' time in regions are not known";
+    // Whether the cause is not seen; whether the user wants its events, if that is the reason; the cause; and the reason,
+    // or what is not reported.
     let rows = [
         (
             !reports.preemptions,
+            None,
             Cause::Preempted,
             "the trace was recorded without --cpu-time; time lost to preemption counts as useful time",
         ),
-        (!reports.members, Cause::Fork, members),
-        (!reports.members, Cause::Join, members),
+        (!reports.members, Some(wants.members), Cause::Fork, members),
+        (!reports.members, Some(wants.members), Cause::Join, members),
         (
             !barriers || !reports.members,
+            wants_barriers,
             Cause::Imbalance,
-            "the runtime does not report barriers and their teams; waits at barriers count as useful time or as barrier time",
+            "barriers and their teams; waits at barriers count as useful time or as barrier time",
         ),
-        (
-            !barriers,
-            Cause::Barrier,
-            "the runtime does not report barriers; waits at barriers count as useful time",
-        ),
+        (!barriers, wants_barriers, Cause::Barrier, "barriers; waits at barriers count as useful time"),
         (
             !barriers || !reports.tasks,
+            Some(wants_barriers == Some(true) && wants.tasks),
             Cause::TaskStarvation,
-            "the runtime does not report barriers or the times at which tasks run; the time in which threads lack tasks counts as barrier time or as useful time",
+            "barriers or the times at which tasks run; the time in which threads lack tasks counts as barrier time or as useful time",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits && !reports.taskgroup_waits,
+            wants_taskwaits,
             Cause::TaskWait,
-            "the runtime does not report taskwaits; waits in taskwaits count as useful time",
+            "taskwaits; waits in taskwaits count as useful time",
         ),
         (
             !reports.inlined,
+            None,
             Cause::Atomic,
             "GCC inlines most atomic updates; waits for atomic updates count as useful time",
         ),
         (
             !reports.inlined,
+            None,
             Cause::Reduction,
             "GCC inlines reductions; the time of reductions counts as useful time",
         ),
         (
             !reports.lock_waits,
+            Some(wants.lock_waits),
             Cause::Lock,
-            "the runtime does not report waits for locks; these waits count as useful time",
+            "waits for locks; these waits count as useful time",
         ),
         (
             has_doacross,
+            None,
             Cause::Ordered,
             "runtimes report a dependence of a doacross loop only after the wait for it; these waits count as useful time",
         ),
         (
             !reports.critical_waits,
+            Some(wants.critical_waits),
             Cause::Critical,
-            "the runtime does not report waits for critical regions; these waits count as useful time",
+            "waits for critical regions; these waits count as useful time",
         ),
     ];
-    let applies = |(is_unseen, cause, why)| match is_unseen {
-        true => Some((cause, why)),
-        false => None,
-    };
-    rows.into_iter().filter_map(applies)
+    let unseen = rows.into_iter().filter(|(is_unseen, ..)| *is_unseen);
+    unseen.map(|(_, wanted, cause, text)| {
+        let reason = match wanted {
+            None => text.to_owned(),
+            Some(true) => format!("the runtime does not report {text}"),
+            Some(false) => format!("the recorded types of events (--events) do not show {text}"),
+        };
+        (cause, reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use omptrace_trace_format::Metadata;
+    use omptrace_trace_format::metadata::Registration;
+
+    use super::*;
+
+    #[test]
+    fn the_reason_tells_what_the_user_left_out_from_what_the_runtime_does_not_report() {
+        let reason = |events: &str| {
+            let mut metadata = Metadata::default();
+            metadata.settings.insert("OMPTRACE_EVENTS".to_owned(), events.to_owned());
+            metadata.callbacks.insert("implicit_task".to_owned(), Registration::default());
+            let reports = Reports::of(&metadata);
+            let mut unseen = not_seen(&reports, false);
+            unseen.find(|(cause, _)| *cause == Cause::Critical).expect("it is not seen").1
+        };
+        assert!(
+            reason("implicit_task").starts_with("the recorded types of events (--events) do not show waits")
+        );
+        assert!(reason("mutex_acquire").starts_with("the runtime does not report waits"));
+    }
 }

@@ -1,6 +1,5 @@
 //! `omptrace record`: runs a program with the tracer, then completes its traces.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -11,10 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::{ValueEnum, ValueHint};
-use omptrace_analysis::calls_hidden_by;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::metadata::Energy;
-use omptrace_trace_format::{InDoubt, Reader, metadata};
+use omptrace_trace_format::{InDoubt, metadata};
 use serde_json::{Value, json};
 
 use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
@@ -40,6 +38,7 @@ use crate::record::permissions;
 use crate::record::preload::{self, Preload};
 use crate::record::record_summary::{self, RunEnd};
 use crate::record::recorded_traces::{Notes, Registry, Session};
+use crate::record::run_notes;
 use crate::record::separate_namespaces;
 use crate::record::tunables;
 use crate::record::unregistered_traces::{self, UnregisteredTraces};
@@ -49,7 +48,6 @@ use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
 use crate::system::library_search::Loader;
 use crate::system::processor;
-use crate::system::recording_clock::RecordingClock;
 use crate::top::Live;
 
 /// When the traces are analysed.
@@ -311,41 +309,6 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Option<Ad
     })
 }
 
-/// Words about a trace that has another name than requested, because that file exists; traces are never overwritten.
-fn renamed(output: &Path, done: &[SealedTrace]) -> Option<String> {
-    let traces = summaries::completed(done);
-    let name = output.file_name()?.to_str().filter(|name| !name.contains('%'))?;
-    let [trace] = &traces[..] else { return None };
-    let is_other = trace.parent() == output.parent() && trace.file_name()? != name;
-    (is_other && output.is_file()).then(|| format!("{name} exists already and was not overwritten"))
-}
-
-/// The clock and what an event costs, in words: those of the first trace, for all are of this machine.
-fn clock_of(done: &[SealedTrace]) -> Option<String> {
-    let traces = summaries::completed(done);
-    let clock = RecordingClock::of(Reader::open(traces.first()?).ok()?.metadata())?;
-    Some(clock.line())
-}
-
-/// Words about calls of MPI that another file hides, of the first trace that knows it.
-fn mpi_hidden(done: &[SealedTrace]) -> Option<String> {
-    summaries::completed(done).iter().take(4).find_map(|trace| {
-        let reader = Reader::open(trace).ok()?;
-        reader.metadata().mpi.as_ref()?.hidden_by.as_deref().map(calls_hidden_by)
-    })
-}
-
-/// Words about modules of which the answers have no source lines, as they were compiled without `-g`.
-fn without_lines(done: &[SealedTrace]) -> Option<String> {
-    let modules: BTreeSet<&String> = done.iter().flat_map(|done| &done.missing.without_lines).collect();
-    let name = Path::new(modules.first()?).file_name()?.display();
-    let more = match modules.len() - 1 {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!("{name}{more}: {}", symbols::Problem::NoDebugInfo))
-}
-
 /// Prints how the program ended, where its time went and where the traces are, unless `--quiet` is set or this process
 /// is not the first rank. Returns whether it was printed.
 fn report_end(
@@ -376,9 +339,7 @@ fn report_end(
         )),
         _ => None,
     };
-    let renamed = renamed(Path::new(output), done);
-    let notes = renamed.into_iter().chain(hidden).chain(mpi_hidden(done)).chain(without_lines(done));
-    let notes = notes.chain(clock_of(done)).collect();
+    let notes = run_notes::of(Path::new(output), done, hidden);
     let of_job = rank.filter(|_| arguments.analyse != Analyse::Later);
     let job =
         of_job.and_then(|rank| job_traces::of_all_ranks(&summaries::completed(done), rank, ran.started));

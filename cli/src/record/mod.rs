@@ -18,6 +18,7 @@
 //!   observed_process what `record` itself observed about the process
 //!   crash_hints, separate_namespaces, libgomp_replacement
 //!                    messages about crashes, libraries that were not reached, and replaced runtimes
+//!   run_notes        notes about the recording
 //!   record_summary   how the program ended, where the time went, where the trace is; launched_rank, job_traces:
 //!                    one rank reports for all
 //! ```
@@ -41,6 +42,7 @@ pub(crate) mod permissions;
 pub(crate) mod preload;
 pub(crate) mod record_summary;
 pub(crate) mod recorded_traces;
+pub(crate) mod run_notes;
 pub(crate) mod separate_namespaces;
 pub(crate) mod tunables;
 pub(crate) mod unregistered_traces;

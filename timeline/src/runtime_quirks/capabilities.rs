@@ -10,10 +10,32 @@ use crate::runtime_quirks::Dialect;
 /// and granted. Each generation of the interface has its own names for them.
 macro_rules! reports {
     ($($(#[$doc:meta])* $name:ident: $($callback:ident)*;)*) => {
+        /// What the user wants to be recorded (`OMPTRACE_EVENTS`), whatever the runtime reports.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Requested {
+            $($(#[$doc])* pub $name: bool,)*
+        }
+
+        impl Requested {
+            /// Everything if `metadata` does not contain the setting.
+            fn of(metadata: &Metadata) -> Requested {
+                let events = metadata.settings.get("OMPTRACE_EVENTS");
+                let has = |callback: &str| events.is_none_or(|all| all.split(',').any(|one| one == callback));
+                Requested { $($name: [$(stringify!($callback)),*].into_iter().any(has),)* }
+            }
+
+            /// Whether nothing was left out.
+            pub fn is_everything(self) -> bool {
+                true $(&& self.$name)*
+            }
+        }
+
         /// What a runtime reports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Reports {
             $($(#[$doc])* pub $name: bool,)*
+            /// What the user wants to be recorded.
+            pub requested: Requested,
             /// GCC's code executes some constructs without its runtime: static loops, masked regions, atomic updates,
             /// reductions.
             pub inlined: bool,
@@ -35,6 +57,7 @@ macro_rules! reports {
                 };
                 Reports {
                     $($name: [$(stringify!($callback)),*].into_iter().any(granted),)*
+                    requested: Requested::of(metadata),
                     ..Reports::default()
                 }
             }
@@ -44,6 +67,7 @@ macro_rules! reports {
             fn default() -> Reports {
                 Reports {
                     $($name: true,)*
+                    requested: Requested { $($name: true,)* },
                     inlined: true,
                     barrier_kinds: true,
                     preemptions: true,
@@ -142,6 +166,20 @@ mod tests {
         let mut metadata = Metadata::default();
         metadata.runtime.get_or_insert_default().version = version.into();
         Reports::of(&metadata)
+    }
+
+    #[test]
+    fn what_the_user_left_out_is_not_requested() {
+        let requested = |events: Option<&str>| {
+            let mut metadata = Metadata::default();
+            let events = events.map(|events| ("OMPTRACE_EVENTS".to_owned(), events.to_owned()));
+            metadata.settings.extend(events);
+            Reports::of(&metadata).requested
+        };
+        assert!(requested(None).is_everything());
+        let most = "implicit_task,sync_region,sync_region_wait,task_schedule,idle";
+        assert!(!requested(Some(most)).critical_waits && requested(Some(most)).barriers);
+        assert!(requested(Some(&format!("{most},mutex_acquire"))).is_everything());
     }
 
     #[test]
