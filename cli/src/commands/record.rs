@@ -241,7 +241,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     if let Some(preload) = preload {
         preload.end();
     }
-    let report_death = |is_known| {
+    let report_death = |is_known: bool| {
         let program = &arguments.program[0];
         crash_hints::report(ran.end, (!is_known).then_some(Path::new(program)));
         if is_audited && ran.end == End::Exit(NOT_LOADED) {
