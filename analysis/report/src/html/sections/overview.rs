@@ -11,6 +11,10 @@ pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let headline = text::overview::headline(answers);
     let headline = headline.as_deref().unwrap_or("Nothing was recorded, so there is no time to analyse.");
+    let headline = match report.diff.and_then(text::diff::duration_words) {
+        Some(change) => format!("{change} First run after the change: {headline}"),
+        None => headline.to_owned(),
+    };
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
     let _ = write!(out, "<p id=headline>{}</p>", Text(&headline));
