@@ -74,7 +74,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
         let _ = write!(
             out,
             "<tr class=l{level} data-key=\"{key}\"><th scope=row title=\"{}\">{}</th><td class=n data-value={ns}>{}</td><td \
-             class=n>{}</td><td class=wide><span class=at style=\"margin-left:{:.3}%;width:{:.3}%\"><i \
+             class=n>{}</td><td class=wide><span class=at style=\"margin-left:min({:.3}%,100% - 1px);width:{:.3}%\"><i \
              class=c-{key}></i></span></td></tr>",
             Text(title),
             Text(name),
