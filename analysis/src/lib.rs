@@ -46,6 +46,7 @@ pub use constructs::steps::{Step, StepBin, Steps};
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::{ClockInfo, DeviceInfo, ENDED, Info, MachineInfo, RuntimeInfo, StreamInfo};
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
+pub use model::numbers::with_commas;
 pub use model::process_stats::{ProcessStats, program_of};
 pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{

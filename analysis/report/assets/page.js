@@ -280,7 +280,7 @@
     let at = { row: 0, bin: 0 };
     let printed;
     const width = () => printed ?? lanes.clientWidth;
-    const labels = () => (width() < 600 ? 64 : 150);
+    const labels = () => (width() < 600 ? 96 : 150);
     const rowHeight = rows.length <= 16 ? 22 : rows.length <= 64 ? 14 : rows.length <= 160 ? 8 : 4;
     const LEVEL_HEIGHT = 26;
     const topOf = (lane) =>
@@ -375,10 +375,12 @@
       context.font = `${Math.min(12, Math.max(9, rowHeight - 2)) * scale}px system-ui, sans-serif`;
       context.textBaseline = "middle";
       const label = (text, y) => {
-        while (text.length > 1 && context.measureText(text).width > left - 8 * scale) {
-          text = text.slice(0, -1);
+        // Names differ at their ends, so long ones lose their middle.
+        let shown = text;
+        for (let kept = text.length - 1; kept > 1 && context.measureText(shown).width > left - 8 * scale; kept--) {
+          shown = `${text.slice(0, kept >> 1)}\u2026${text.slice(text.length - ((kept + 1) >> 1))}`;
         }
-        context.fillText(text, 4 * scale, y);
+        context.fillText(shown, 4 * scale, y);
       };
       const every = Math.ceil(11 / rowHeight);
       for (let row = 0; row < rows.length; row += every) {

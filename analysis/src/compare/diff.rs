@@ -16,8 +16,11 @@ use crate::compare::useful::{UsefulGrowth, by_place};
 use crate::model::answers::{FunctionName, RegionAnswer, SCHEMA};
 use crate::model::place::Place;
 
-/// The chance that a comparison of equal programs reports any difference. Half of it goes to tests of the whole run's
-/// numbers, the other half to all other tests. If there are time steps, their tests get half of the latter half.
+/// The chance that a comparison of equal programs reports a difference of the duration or of the parallel efficiency of
+/// the whole run. Most users compare runs for these two numbers, so the other tests do not make them less sensitive.
+const MAX_CHANCE_OF_RUN: f64 = 1e-3;
+/// The chance that a comparison of equal programs reports any other difference. If there are time steps, their tests get
+/// half of it.
 const MAX_CHANCE: f64 = 1e-4;
 /// The largest chance for all conditions of `--fail-on` together.
 const MAX_CHANCE_OF_CONDITIONS: f64 = 1e-3;
@@ -143,8 +146,8 @@ impl Diff {
             let least = if row.metric.is_time() { least_ns } else { options.min_effect };
             row.is_large = row.difference != 0.0 && row.difference.abs() >= least;
         }
-        let steps = ComparedSteps::of(before, after, options.min_effect, MAX_CHANCE / 4.0);
-        let of_others = if steps.rows.is_empty() { MAX_CHANCE / 2.0 } else { MAX_CHANCE / 4.0 };
+        let steps = ComparedSteps::of(before, after, options.min_effect, MAX_CHANCE / 2.0);
+        let of_others = if steps.rows.is_empty() { MAX_CHANCE } else { MAX_CHANCE / 2.0 };
         mark_families(&mut rows, least_ns, of_others);
         let measured = options.conditions.iter().map(|condition| match &condition.place {
             Some(place) => at_place(condition.metric, place, before, after),
@@ -182,7 +185,7 @@ fn smallest_saving(before: &[Run], after: &[Run]) -> Option<f64> {
     let durations =
         |runs: &[Run]| -> Vec<f64> { runs.iter().map(|run| run.answers.duration_ns.max(1) as f64).collect() };
     let (old, new) = (durations(before), durations(after));
-    let factor = tested(Metric::Duration, &old, &new)?.smallest(MAX_CHANCE / 4.0);
+    let factor = tested(Metric::Duration, &old, &new)?.smallest(MAX_CHANCE_OF_RUN / 2.0);
     Some(Summary::of(&old).mean * (1.0 - (-factor).exp()))
 }
 
@@ -315,10 +318,10 @@ fn places(runs: &[Run]) -> Vec<Place> {
 /// Marks the rows of both families of tests. `of_parts`: the chance that the second family reports a difference between
 /// equal programs.
 fn mark_families(rows: &mut [Row], least_ns: f64, of_parts: f64) {
-    for (is_of_whole, chance) in [(true, MAX_CHANCE / 2.0), (false, of_parts)] {
+    for (is_of_whole, chance) in [(true, MAX_CHANCE_OF_RUN), (false, of_parts)] {
         // Differences too small to report are not tested, because further tests would only weaken the others.
         let is_tested = |row: &Row| {
-            let is_whole = row.region.is_none() && row.metric.is_of_whole();
+            let is_whole = row.is_headline();
             let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
             is_whole == is_of_whole && (is_seen || !row.metric.is_time())
         };

@@ -88,11 +88,6 @@ impl Metric {
         !EFFICIENCIES.iter().any(|row| row.0 == self)
     }
 
-    /// Whether the metric belongs to the family of tests about the whole run.
-    pub(super) fn is_of_whole(self) -> bool {
-        matches!(self, Metric::Duration | Metric::ParallelEfficiency)
-    }
-
     pub(super) fn of_run(self, answers: &Answers) -> Option<f64> {
         self.of(answers.duration_ns, &answers.accounting, &answers.efficiency, answers.threads)
     }
@@ -164,6 +159,14 @@ pub struct Row {
     pub is_different: bool,
     /// Whether the difference is large enough to be reported.
     pub is_large: bool,
+}
+
+impl Row {
+    /// Whether the row is about the duration or the parallel efficiency of the whole run. These rows form a family of
+    /// tests of their own.
+    pub fn is_headline(&self) -> bool {
+        self.region.is_none() && matches!(self.metric, Metric::Duration | Metric::ParallelEfficiency)
+    }
 }
 
 /// The time steps that a row is about.

@@ -1,6 +1,6 @@
 //! Simulates runs with noise, and tests what their comparison reports.
 
-use crate::compare::{Diff, Metric, Options, Run};
+use crate::compare::{Diff, Metric, Options, Row, Run};
 use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency, RegionAnswer};
 use crate::model::cause::Cause;
@@ -93,6 +93,7 @@ fn runs(seed: u64, count: usize, noise: Noise, planted: f64, line: u32) -> Vec<R
 
 #[test]
 fn equal_programs_show_no_difference() {
+    let mut false_alarms = 0;
     for (noise, count) in [
         (Noise::Normal(0.002), 10),
         (Noise::Normal(0.03), 10),
@@ -106,10 +107,14 @@ fn equal_programs_show_no_difference() {
             let before = runs(2 * seed + 1, count, noise, 0.0, 40);
             let after = runs(2 * seed + 2, count, noise, 0.0, 40);
             let diff = Diff::of(&before, &after, &Options::default());
-            let different = diff.rows.iter().find(|row| row.is_different);
-            assert_eq!(different, None, "{noise:?} {count} {seed}");
+            let mut different = diff.rows.iter().filter(|row| row.is_different);
+            false_alarms += usize::from(different.clone().any(Row::is_headline));
+            let part = different.find(|row| !row.is_headline());
+            assert_eq!(part, None, "{noise:?} {count} {seed}");
         }
     }
+    // 1 of 1,000 comparisons: about 2 of these 2,100.
+    assert!(false_alarms <= 6, "{false_alarms}");
 }
 
 #[test]

@@ -98,6 +98,9 @@ pub(crate) fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
 
 /// A place in words: `at jacobi.c:41`, `near jacobi.c:41`.
 pub fn at(place: &Place) -> String {
+    if let Some(beside) = place.beside_region() {
+        return beside;
+    }
     match (place.source(), &place.function) {
         (Some(source), _) => format!("at {source}"),
         _ if place.position == Some(Position::Inside) => format!("\"{}\"", place.long()),

@@ -12,6 +12,7 @@ use super::rule_table::{
 use crate::answers::mergeable::{MergeableAnswers, PlaceSums, RegionPart};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
+use crate::model::numbers::with_commas;
 use crate::model::place::Place;
 use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
@@ -186,7 +187,8 @@ impl Case<'_> {
                 figures.insert("deepest_level".to_owned(), deepest.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "create no tasks below nesting level {deepest} (call code without task directives there); the remaining {left} tasks are enough for all threads"
+                    "create no tasks below nesting level {deepest} (call code without task directives there); the remaining {} tasks are enough for all threads",
+                    with_commas(left)
                 )
             }
             Some(Fewer::Groups { size, left }) => {
@@ -205,9 +207,11 @@ impl Case<'_> {
             others => format!(" and {others} other locations"),
         };
         let text = format!(
-            "{} tasks, created {}{others}, do {grain} ns of work each, and managing each task costs another {each} ns: {advice}",
-            all.tasks,
-            at(place)
+            "{} tasks {}{others} do {} ns of work each, and managing each task costs another {} ns: {advice}",
+            with_commas(all.tasks),
+            at(place),
+            with_commas(grain),
+            with_commas(each)
         );
         let rules: &[&str] = &["single_creator", "too_few_tasks", "taskwait_chain", "load_imbalance"];
         Some(Candidate {

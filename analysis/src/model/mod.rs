@@ -12,6 +12,7 @@
 //! sum, sum_macro  saturating sums; structures of sums, declared row by row
 //! histogram       distribution of durations
 //! intervals       sets of times, as lists of intervals
+//! numbers         numbers in texts
 //! ```
 
 pub(crate) mod accounting;
@@ -27,6 +28,7 @@ pub(crate) mod function_number;
 pub(crate) mod histogram;
 pub(crate) mod intervals;
 pub(crate) mod mpi;
+pub(crate) mod numbers;
 pub(crate) mod place;
 pub(crate) mod place_id;
 pub(crate) mod process_stats;

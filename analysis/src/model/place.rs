@@ -246,14 +246,31 @@ impl Place {
         extension.is_some_and(|extension| FORTRAN.contains(&&*extension))
     }
 
-    /// `stencil.c:35` or `near stencil.c:35`; otherwise, without an own line, the same as [`Place::long`].
+    /// `stencil.c:35` or `near stencil.c:35`; for serial code, `before stencil.c:35`. Otherwise, without an own line, the
+    /// same as [`Place::long`].
     pub fn short(&self) -> String {
+        if let Some(beside) = self.beside_region() {
+            return beside;
+        }
         self.source().or_else(|| self.near()).unwrap_or_else(|| self.long())
     }
 
     /// [`Place::short`] with its preposition: `at stencil.c:35`, `near stencil.c:35`.
     pub fn at_short(&self) -> String {
-        self.near().unwrap_or_else(|| format!("at {}", self.short()))
+        self.beside_region().or_else(|| self.near()).unwrap_or_else(|| format!("at {}", self.short()))
+    }
+
+    /// The region next to serial code, with a preposition: `before stencil.c:35`. `None` for other places, and for serial
+    /// code without regions.
+    pub fn beside_region(&self) -> Option<String> {
+        let name = self.construct_name();
+        let beside = name.strip_prefix(SERIAL)?.strip_prefix(' ')?;
+        Some(match (self.position, self.line_name()) {
+            (Some(position @ (Position::Before | Position::After)), Some(line)) => {
+                format!("{} {line}", position.name())
+            }
+            _ => beside.to_owned(),
+        })
     }
 
     /// `near stencil.c:35`, if the position is only near this line.
@@ -401,6 +418,16 @@ mod tests {
         }
         let lock = Place::at("omp_set_lock", Some("a.f90"), Some(7), None);
         assert_eq!((lock.long(), lock.key_with_sentinel()), ("omp_set_lock @a.f90:7".into(), lock.long()));
+    }
+
+    #[test]
+    fn serial_code_is_not_at_the_line_of_the_next_region() {
+        let region = |line| Place::at("!$omp parallel", Some("/src/a.c"), Some(line), Some("main"));
+        let before = Place::serial(None, Some(&region(7)));
+        assert_eq!((&*before.short(), &*before.at_short()), ("before a.c:7", "before a.c:7"));
+        let between = Place::serial(Some(&region(7)), Some(&region(9)));
+        assert_eq!(between.at_short(), "before a.c:9");
+        assert_eq!(Place::serial(None, None).at_short(), "at serial code");
     }
 
     #[test]

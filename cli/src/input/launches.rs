@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use omptrace_timeline::lifetime;
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{Ending, Reader};
 
 /// With more traces, launches are not determined, because each trace is compared with each other.
 const MAX_TRACES: usize = 1 << 10;
@@ -20,7 +20,7 @@ struct Facts {
     started: u64,
     parent_pid: u32,
     rank: Option<u32>,
-    /// The lifetime, in nanoseconds since 1970; without an end if nobody observed it.
+    /// The lifetime, in nanoseconds since 1970; without an end while the process runs.
     begin_ns: i128,
     end_ns: Option<i128>,
 }
@@ -37,6 +37,7 @@ impl Facts {
         }
         let life = lifetime(reader, 0);
         let on_clock = |ns: i64| session_ns + i128::from(ns);
+        let end_ns = life.ended.or_else(|| end_of_killed(reader));
         Some(Facts {
             registry: metadata.environment.get("OMPTRACE_REGISTRY").cloned(),
             ids_of: (
@@ -48,7 +49,7 @@ impl Facts {
             parent_pid: process.parent_pid,
             rank: metadata.rank(),
             begin_ns: on_clock(life.started.unwrap_or(0)),
-            end_ns: life.ended.map(on_clock),
+            end_ns: end_ns.map(on_clock),
         })
     }
 
@@ -68,6 +69,18 @@ impl Facts {
             || other.parent_pid == self.pid;
         self.ids_of == other.ids_of && is_related
     }
+}
+
+/// When a process ended whose tracer recorded no end: when `record` observed it, otherwise the time of the last event.
+/// `None` if the process still runs.
+fn end_of_killed(reader: &Reader) -> Option<i64> {
+    if reader.ending() == Ending::Running {
+        return None;
+    }
+    let since_start = |raw_ns: u64| i64::try_from(raw_ns.checked_sub(reader.clock().start_raw_ns())?).ok();
+    let record = reader.metadata().record.as_ref();
+    let observed = record.and_then(|record| since_start(record.ended_raw_ns?));
+    Some(observed.unwrap_or_else(|| reader.clock().ns(reader.last_ticks()).max(0)))
 }
 
 /// The launches to which these traces belong, in the order of their starts, each as the indexes of its traces. If this
@@ -118,8 +131,8 @@ mod tests {
     fn what_does_not_overlap_is_another_launch() {
         let late = lived(1, 900, 1000);
         assert_eq!(groups(&[late.clone(), lived(2, 0, 100), lived(3, 50, 200)]), [vec![1, 2], vec![0]]);
-        let killed = Facts { end_ns: None, ..lived(2, 0, 0) };
-        assert_eq!(groups(&[late, killed]), [[0, 1]]);
+        let running = Facts { end_ns: None, ..lived(2, 0, 0) };
+        assert_eq!(groups(&[late, running]), [[0, 1]]);
         // The third process overlaps both.
         assert_eq!(groups(&[lived(1, 0, 10), lived(2, 20, 30), lived(3, 5, 25)]), [[0, 1, 2]]);
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::support::{folder, omptrace, run};
+use crate::traces::write_trace;
 
 /// What is asked of each set of traces, and the file that has the answer.
 const QUESTIONS: &[(&str, &[&str])] = &[
@@ -108,6 +109,16 @@ fn separate_runs_are_shown_one_by_one() {
     let json = run(omptrace(&folder).args(["stats", "--select", "notes"]).args(&traces));
     assert!(json.stdout.contains("the inputs are 2 separate runs, analysed as one"), "{json:?}");
     assert!(json.stderr.contains("separate runs"), "{json:?}");
+}
+
+/// The tracer of a killed program records no end.
+#[test]
+fn a_killed_run_ends_with_its_last_event() {
+    let (folder, later) = sample("a_killed_run_ends_with_its_last_event", "killed");
+    write_trace(&folder.join("made.omptrace"));
+    let both = run(omptrace(&folder).args(["stats", "."]));
+    assert!(both.stdout.contains("run 1 of 2: ./made.omptrace"), "{both:?}");
+    assert!(both.stdout.contains(&format!("run 2 of 2: ./{later}")), "{both:?}");
 }
 
 /// One sample in a folder of its own.

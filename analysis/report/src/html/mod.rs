@@ -61,12 +61,17 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     );
     sections::headline(&mut out, report);
     out += "</header><nav aria-label=sections id=nav></nav><main id=main>";
+    if report.diff.is_some() {
+        sections::comparison(&mut out, report, limits);
+    }
     sections::ranks(&mut out, report, limits);
     sections::findings(&mut out, report, limits);
     sections::tree(&mut out, report);
     sections::timeline(&mut out, report);
     sections::steps(&mut out, report);
-    sections::comparison(&mut out, report, limits);
+    if report.diff.is_none() {
+        sections::comparison(&mut out, report, limits);
+    }
     sections::regions(&mut out, report, limits);
     sections::functions(&mut out, report, limits);
     sections::sources(&mut out, report, limits);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use omptrace_analysis::Stats;
-use omptrace_analysis::answers::{Accounting, Cause, Overview, Place};
+use omptrace_analysis::answers::{Accounting, Cause, Overview, Place, Position};
 
 /// A source file that was found.
 #[derive(Clone, Debug, Default)]
@@ -32,10 +32,20 @@ pub(crate) fn by_line(stats: &Stats, overview: &Overview) -> BTreeMap<String, BT
     files
 }
 
-/// The file and the line of a construct. Serial code has the line of the region behind it, where no serial time was spent.
+/// The file and the line of a construct, or the line near it. Serial code has the line of the region behind it, where no
+/// serial time was spent.
 fn line_of(place: &Place) -> Option<(&str, u32)> {
     let line = Some((place.file.as_deref()?, place.line?));
-    line.filter(|_| place.has_own_line() && !place.is_serial())
+    line.filter(|_| (place.has_own_line() || is_near(place)) && !place.is_serial())
+}
+
+fn is_near(place: &Place) -> bool {
+    place.position == Some(Position::Near)
+}
+
+/// Whether the line of a construct that lost time is not known exactly.
+pub(crate) fn is_any_near(stats: &Stats) -> bool {
+    stats.answers.blame.iter().any(|row| is_near(&row.place) && line_of(&row.place).is_some())
 }
 
 /// The files with their times, those with the most first.
@@ -47,4 +57,30 @@ pub(crate) fn files(by_line: &BTreeMap<String, BTreeMap<u32, Accounting>>) -> Ve
         by_line.iter().map(|(file, lines)| (total(lines), file.clone())).collect();
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     files.into_iter().map(|(_, file)| file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use omptrace_analysis::answers::Blame;
+
+    use super::*;
+
+    #[test]
+    fn a_loss_near_a_line_is_at_this_line() {
+        let mut stats = Stats::default();
+        for (line, position) in [(22, Position::Near), (24, Position::At), (30, Position::Inside)] {
+            let mut place = Place::at("!$omp barrier", Some("/src/a.c"), Some(line), Some("main"));
+            place.position = Some(position);
+            stats.answers.blame.push(Blame {
+                cause: Cause::Imbalance,
+                place,
+                ns: 1000,
+                functions: Vec::new(),
+                no_sample_ns: None,
+            });
+        }
+        let lines = by_line(&stats, &Overview::default());
+        assert_eq!(lines["/src/a.c"].keys().copied().collect::<Vec<u32>>(), [22, 24]);
+        assert!(is_any_near(&stats));
+    }
 }

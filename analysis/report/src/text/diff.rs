@@ -142,6 +142,20 @@ pub(crate) fn busy_words(busy: usize, runs: usize) -> Option<String> {
     })
 }
 
+/// A remark on the row of a number of the whole run that differs, but not by more than chance can explain.
+pub(crate) fn doubt_words(diff: &Diff, row: &Row) -> Option<&'static str> {
+    let is_doubtful = diff.is_noise_known && row.is_headline() && row.is_large && !row.is_different;
+    is_doubtful.then_some("not certain yet: record more runs")
+}
+
+/// How the duration changed, as a sentence.
+pub(crate) fn duration_words(diff: &Diff) -> Option<String> {
+    let row = diff.rows.iter().find(|row| row.is_headline() && row.metric == Metric::Duration)?;
+    let [before, after, change, _] = row_cells(row);
+    let doubt = doubt_words(diff, row).map_or_else(String::new, |doubt| format!("; {doubt}"));
+    Some(format!("The duration changed from {before} to {after} ({change}{doubt})."))
+}
+
 /// Whether a difference is large enough, and chance seldom causes it, although it is not significant.
 fn is_likely(row: &Row) -> bool {
     row.is_large && row.chance.is_some_and(|chance| chance < MAX_LIKELY)
@@ -149,7 +163,7 @@ fn is_likely(row: &Row) -> bool {
 
 impl Text<'_> {
     fn is_shown(&self, row: &Row) -> bool {
-        if self.shown.all {
+        if self.shown.all || row.is_headline() {
             return true;
         }
         match (self.diff.is_noise_known, self.diff.is_different) {
@@ -172,11 +186,7 @@ impl Text<'_> {
         let likely = diff.rows.iter().filter(|row| is_likely(row)).count() as u64;
         if likely > 0 {
             return format!(
-                "no difference is certain with so few runs, but chance alone would seldom cause {}; to be certain, record more runs",
-                match likely {
-                    1 => "the difference below".to_owned(),
-                    more => format!("the {more} differences below"),
-                }
+                "no difference is certain with so few runs, but chance alone would seldom cause {likely} of the differences below; to be certain, record more runs"
             );
         }
         let smallest = diff.smallest_ns.filter(|ns| ns.is_finite());
@@ -242,7 +252,8 @@ impl fmt::Display for Text<'_> {
                 table.row(name, [(); 4].map(|()| String::new()));
             }
             let indent = if subject.is_some() { "  " } else { "" };
-            table.row(format!("{indent}{}", row_label(row)), row_cells(row));
+            let doubt = doubt_words(diff, row).map(str::to_owned);
+            table.row_above(format!("{indent}{}", row_label(row)), row_cells(row), doubt);
             rows += 1;
         }
         for line in lines {
@@ -323,12 +334,17 @@ parallel @a.c:50 -> a.c:62
 failed: duration>3%: +15.8 %
 "
         );
+        let changed = duration_words(&Diff::of(&before, &after, &options)).expect("a duration");
+        assert_eq!(changed, "The duration changed from 1.90 s to 2.20 s (+15.8 %).");
         let same = text(&before, &before, &Options::default()).replace('\n', " ");
         let words = "no significant difference; with these runs, only a saving of at least 2.0 % of the wall time would be detected ";
-        assert!(same.ends_with(words), "{same}");
-        let likely = text(&before[..2], &after[..2], &Options::default());
+        assert!(same.contains(words), "{same}");
+        let likely = text(&before[..2], &runs(52, 215)[..2], &Options::default());
         assert!(likely.contains("no difference is certain with so few runs"), "{likely}");
         assert!(likely.contains("\nduration  "), "{likely}");
+        assert!(likely.contains("\n  not certain yet: record more runs\nparallel efficiency  "), "{likely}");
+        let same = text(&before, &before, &Options::default());
+        assert!(same.contains("\nduration             1.90 s  1.90 s       +0.0 %"), "{same}");
         let single = text(&before[..1], &after[..1], &Options::default());
         assert!(
             single.contains("a single run does not show how much runs of the same program vary"),

@@ -13,7 +13,7 @@ use super::overview::{percents, rounded};
 use super::rank_waits::rank_wait_lines;
 use super::ranks::rank_lines;
 use super::stats::analysed_words;
-use super::styled::{Line, Lines, Look, Tint, shortened};
+use super::styled::{Line, Lines, Look, Tint, shortened, shortened_place};
 use super::table::{counted, letters, time};
 use omptrace_analysis::answers::Cause;
 use omptrace_analysis::answers::Place;
@@ -92,7 +92,7 @@ pub fn efficiency_bars(answers: &Answers, look: Look) -> Lines {
     for loss in losses.iter().take(MAX_CAUSES) {
         let line = share(4, loss.cause.title(), loss.percent, Tint::Plain);
         let line = line.bar(loss.cause, loss.cells, loss.cells, look).up_to(PLACES);
-        let place = worst_place(answers, loss.cause).map(|place| shortened(&place, room));
+        let place = worst_place(answers, loss.cause).map(|place| shortened_place(&place, room));
         lines.push(line.and(Tint::Place, place.unwrap_or_default()));
     }
     match losses.iter().skip(MAX_CAUSES).map(|loss| loss.percent).sum::<u32>() {
@@ -280,7 +280,7 @@ fn write_causes(stats: &Stats, lines: &mut Lines, places: usize, look: Look) {
         let line = line.and(Tint::Plain, numbers).and(Tint::Bold, format!("{:>5}", percent(share.ns)));
         lines.push(line.up_to(53).bar(share.cause, cells(share.ns), 0, look));
         for (place, ns) in places_of(stats, share.cause, share.ns, places) {
-            let name = shortened(&place, room(4));
+            let name = shortened_place(&place, room(4));
             let line = Line::of(Tint::Plain, "    ").and(Tint::Place, format!("{name:<30}"));
             let line = line.and(Tint::Plain, format!("{:>10}  {:>5}", time(ns), percent(ns)));
             lines.push(line.up_to(53).bar(share.cause, cells(ns), 0, look));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use omptrace_analysis::answers::{Cause, Place};
+use omptrace_analysis::answers::Cause;
 use omptrace_analysis::compare::{Column, Falling, Scaling};
 
 use super::diff::busy_words;
@@ -89,8 +89,8 @@ impl Text<'_> {
             let cause = growing.cause.title();
             let separator = if index == 0 { ": " } else { ", " };
             words += &format!("{separator}{cause} grows by {points:.1} points");
-            let place = growing.place.as_ref().and_then(Place::source);
-            words += &place.map_or_else(String::new, |place| format!(" at {place}"));
+            let place = growing.place.as_ref().filter(|place| place.source().is_some());
+            words += &place.map_or_else(String::new, |place| format!(" {}", place.at_short()));
         }
         if self.scaling.growing.is_empty() {
             words += "; no cause of loss grows";
@@ -148,6 +148,7 @@ impl fmt::Display for Text<'_> {
 
 #[cfg(test)]
 mod tests {
+    use omptrace_analysis::answers::Place;
     use omptrace_analysis::answers::{Answers, Blame, UsefulAt};
     use omptrace_analysis::compare::Run;
 

@@ -218,6 +218,21 @@ pub fn shortened(text: &str, width: usize) -> String {
     begin.chain("...".chars()).chain(end).take(width).collect()
 }
 
+/// Like [`shortened`], for a place: the name of serial code loses the middle of the file's or function's name at its end,
+/// rather than the words before it.
+pub(crate) fn shortened_place(place: &str, width: usize) -> String {
+    /// A shorter name tells nothing.
+    const MIN_NAME: usize = 8;
+    let is_serial = ["serial code ", "before ", "after "].iter().any(|words| place.starts_with(words));
+    let words = place.strip_prefix("serial code ").unwrap_or(place);
+    let ends = words.rmatch_indices(' ').map(|(at, _)| place.split_at(place.len() - words.len() + at + 1));
+    let mut with_room = ends.filter(|(words, _)| is_serial && letters(words) + MIN_NAME <= width);
+    match with_room.next() {
+        Some((words, name)) => format!("{words}{}", shortened(name, width - letters(words))),
+        None => shortened(place, width),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +281,19 @@ mod tests {
             [(20, "abcdefghij"), (10, "abcdefghij"), (9, "abc...hij"), (8, "ab...hij"), (2, "..")]
         {
             assert_eq!(shortened("abcdefghij", width), expected, "{width}");
+        }
+    }
+
+    #[test]
+    fn the_name_after_serial_code_loses_its_middle() {
+        for (place, width, expected) in [
+            ("serial code before stencil.F90:45", 40, "serial code before stencil.F90:45"),
+            ("serial code before stencil.F90:45", 30, "serial code before sten...0:45"),
+            ("serial code before parallel @main", 30, "serial code before para...main"),
+            ("before stencil.F90:45", 18, "before sten...0:45"),
+            ("solve_a_long_name stencil.F90:45", 20, "solve_a_...il.F90:45"),
+        ] {
+            assert_eq!(shortened_place(place, width), expected);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use omptrace_analysis::printable;
+pub use omptrace_analysis::with_commas;
 
 /// Minimum width of the name column. Other columns are left out to preserve it.
 const MIN_FOR_NAMES: usize = 28;
@@ -386,19 +387,6 @@ pub(crate) fn known_time(ns: Option<u64>) -> String {
 /// A share, 0 to 1, in percent without the sign: `24.1`.
 pub fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
-}
-
-/// A number with thousands separators: `900,000`.
-pub fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A number and a noun: `1 thread`, `2,000 threads`.

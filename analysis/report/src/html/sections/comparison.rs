@@ -1,7 +1,7 @@
 //! The differences from the runs before, and the scaling of the program.
 
 use super::*;
-use crate::text::diff::{row_label, row_subject};
+use crate::text::diff::{doubt_words, row_label, row_subject};
 
 /// Writes the differences from the runs before, and the scaling of the program.
 pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits) {
@@ -18,6 +18,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             *out += "<p>At least one set has only one run, which does not show how much runs of the same program vary. Compare at least three runs per set.</p>";
         }
         let rows = diff.rows.iter().filter(|row| match diff.is_noise_known {
+            _ if row.is_headline() => true,
             true => row.is_different,
             false => row.is_large,
         });
@@ -32,7 +33,10 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             };
             vec![
                 Cell::Name(row_subject(row).unwrap_or_else(|| "whole run".to_owned())),
-                Cell::Name(row_label(row)),
+                Cell::Name(match doubt_words(diff, row) {
+                    Some(doubt) => format!("{} ({doubt})", row_label(row)),
+                    None => row_label(row),
+                }),
                 value(row, row.before.mean),
                 value(row, row.after.mean),
                 change.map_or(Cell::unknown(), |(text, value)| Cell::Number(text, value)),

@@ -85,9 +85,22 @@ fn instances(out: &mut String, report: &Report<'_>, instances: &[Moment]) {
 fn figure(name: &str, value: &Value) -> (String, String) {
     let words = |name: &str| name.replace('_', " ");
     match (name.strip_suffix("_ns"), value) {
-        (Some(name), Value::Number(ns)) => (words(name), ns.as_u64().map_or(ns.to_string(), time)),
+        (Some(name), Value::Number(ns)) => (words(name), ns.as_u64().map_or(format!("{ns} ns"), time)),
         (_, Value::Number(number)) => (words(name), number.as_u64().map_or(number.to_string(), with_commas)),
         (_, Value::String(text)) => (words(name), text.clone()),
         (_, other) => (words(name), other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        let shown = |name: &str, value: Value| figure(name, &value);
+        assert_eq!(shown("event_cost_ns", 9.18.into()), ("event cost".to_owned(), "9.18 ns".to_owned()));
+        assert_eq!(shown("cost_ns", 2_000.into()), ("cost".to_owned(), "2.00 us".to_owned()));
+        assert_eq!(shown("tasks", 2_000.into()), ("tasks".to_owned(), "2,000".to_owned()));
     }
 }

@@ -11,6 +11,10 @@ pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let headline = text::overview::headline(answers);
     let headline = headline.as_deref().unwrap_or("Nothing was recorded, so there is no time to analyse.");
+    let headline = match report.diff.and_then(text::diff::duration_words) {
+        Some(change) => format!("{change} First run after the change: {headline}"),
+        None => headline.to_owned(),
+    };
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
     let _ = write!(out, "<p id=headline>{}</p>", Text(&headline));
@@ -70,7 +74,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
         let _ = write!(
             out,
             "<tr class=l{level} data-key=\"{key}\"><th scope=row title=\"{}\">{}</th><td class=n data-value={ns}>{}</td><td \
-             class=n>{}</td><td class=wide><span class=at style=\"margin-left:{:.3}%;width:{:.3}%\"><i \
+             class=n>{}</td><td class=wide><span class=at style=\"margin-left:min({:.3}%,100% - 1px);width:{:.3}%\"><i \
              class=c-{key}></i></span></td></tr>",
             Text(title),
             Text(name),

@@ -16,8 +16,15 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if by_line.is_empty() {
         return;
     }
-    let lead = "The useful time of each source line, and the time that threads lost because of this line.";
-    section(out, "source", "Source", lead);
+    let lead = "The useful time of each source line, and the time that threads lost because of this line."
+        .to_owned();
+    let lead = match source::is_any_near(report.stats) {
+        true => {
+            lead + " If the line of a construct is not known exactly, the time is at a line near the construct."
+        }
+        false => lead,
+    };
+    section(out, "source", "Source", &lead);
     let total = report.stats.answers.accounting.total().max(1);
     let mut room = limits.lines;
     let mut held = Vec::new();
