@@ -9,6 +9,7 @@
 //! devices        operations of devices, and their overlap
 //! constructs     sums per construct, thread, lock, function, counter and phase
 //! rank_waits     waits of MPI ranks for each other, and what they are charged to
+//! job            critical path of an MPI job, and its replay with changes
 //! overview       states, devices and counters over time; comparison of ranks
 //! findings       rules that find possible improvements
 //! answers        results of all processes together
@@ -25,6 +26,7 @@ mod critical_path;
 mod devices;
 mod findings;
 mod info;
+mod job;
 mod model;
 mod mpi_job;
 mod overview;
@@ -45,6 +47,8 @@ pub use constructs::ranges::RangeStats;
 pub use constructs::steps::{Step, StepBin, Steps};
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::{ClockInfo, DeviceInfo, ENDED, Info, MachineInfo, RuntimeInfo, StreamInfo};
+pub use model::job_gains::{JobChange, JobGain, JobGains};
+pub use model::job_path::{JobPath, JobPathRow, PathCause, PathRank};
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::numbers::with_commas;
 pub use model::process_stats::{ProcessStats, program_of};

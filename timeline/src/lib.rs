@@ -31,8 +31,8 @@ pub use model::null_sink;
 pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
 pub use ranks::{
-    Forbidden, HostClocks, Joint, Joints, MessageCounts, RankMessages, Ranks, Unmatched, WaitKind,
-    WaitingRank,
+    CallId, Forbidden, Gate, HostClocks, JobGraph, Joint, Joints, MessageCounts, Need, Needed, RankCall,
+    RankGraph, RankMessages, Ranks, Unmatched, WaitKind, WaitingRank,
 };
 pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};
 pub use replay::excerpts::Excerpts;

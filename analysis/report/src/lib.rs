@@ -22,6 +22,7 @@ pub use text::first_screen::{
     doubts, efficiency_bars, finding_cards, first_screen, help_command, useful_percent,
 };
 pub use text::info::{end_words, info_text};
+pub use text::job::{job_gain_line, job_path_lines};
 pub use text::overview::{finding_line, headline};
 pub use text::rank_waits::{rank_wait_lines, wait_state_words};
 pub use text::ranks::rank_lines;

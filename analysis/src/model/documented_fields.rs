@@ -16,6 +16,8 @@ use crate::model::answers::{
     OtherThreads, PathRow, RegionAnswer, ScheduleTime, TaskRegion, WhatIf,
 };
 use crate::model::cause::Cause;
+use crate::model::job_gains::{JobChange, JobGain, JobGains};
+use crate::model::job_path::{JobPath, JobPathRow, PathCause, PathRank};
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
 use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
@@ -112,6 +114,8 @@ fn sample() -> Stats {
             openmp: Some(0.0),
             openmp_load_balance: Some(0.0),
             openmp_communication: Some(0.0),
+            serialisation: Some(0.0),
+            transfer: Some(0.0),
             unknown: vec![String::new()],
             ..MpiEfficiency::default()
         }),
@@ -124,6 +128,24 @@ fn sample() -> Stats {
             more_charged_ns: 1,
             more_first_causes_ns: 1,
             ..RankWaits::default()
+        }),
+        job_path: Some(JobPath {
+            before_ns: 1,
+            ranks: vec![PathRank { rank: 0, ns: 0 }],
+            causes: vec![PathCause { cause: Some(Cause::Lock), ns: 0 }],
+            rows: vec![JobPathRow { rank: 0, cause: Some(Cause::Lock), place: Some(place()), ns: 0 }],
+            more_rows_ns: 1,
+            ..JobPath::default()
+        }),
+        job_gains: Some(JobGains {
+            gains: vec![JobGain {
+                change: JobChange::FasterRegion,
+                place: Some(place()),
+                duration_ns: 0,
+                gain_ns: 0,
+                gain_percent: 0.0,
+            }],
+            unknown: vec![String::new()],
         }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {

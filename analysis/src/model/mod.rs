@@ -5,7 +5,7 @@
 //! accounting, cause
 //!                 time by cause
 //! place           source locations with names; place_id, by_place: numbers of a process's places, and sums by these
-//! rank_waits      waits of MPI ranks for each other, as in JSON
+//! rank_waits      waits of MPI ranks for each other; job_path, job_gains: critical path and gains of an MPI job, as in JSON
 //! region_names    a timeline's regions; function_number: its functions
 //! state_sums      sums of a process over thread states
 //! worst_instances the instances with the largest losses
@@ -27,6 +27,8 @@ pub(crate) mod effort;
 pub(crate) mod function_number;
 pub(crate) mod histogram;
 pub(crate) mod intervals;
+pub(crate) mod job_gains;
+pub(crate) mod job_path;
 pub(crate) mod mpi;
 pub(crate) mod numbers;
 pub(crate) mod place;

@@ -81,25 +81,29 @@ pub struct Charge {
 impl Charge {
     /// What the rank did, as its own: `work at solve.c:41`, `wait in MPI_Recv at halo.c:20`.
     pub fn what(&self) -> Option<String> {
-        let cause = self.cause?;
-        let Some(place) = &self.place else {
-            return Some(match cause {
-                Cause::Useful => "serial code".to_owned(),
-                _ => cause.title().to_owned(),
-            });
+        Some(activity(self.cause?, self.place.as_ref()))
+    }
+}
+
+/// What a rank does, as its own: `work at solve.c:41`, `wait in MPI_Recv at halo.c:20`.
+pub(crate) fn activity(cause: Cause, place: Option<&Place>) -> String {
+    let Some(place) = place else {
+        return match cause {
+            Cause::Useful => "serial code".to_owned(),
+            _ => cause.title().to_owned(),
         };
-        let at = place.at_short();
-        Some(match cause {
-            Cause::Useful if place.is_serial() => place.construct_name(),
-            Cause::Useful => format!("work {at}"),
-            Cause::MpiWait => format!("wait in {} {at}", place.construct_name()),
-            _ if cause.is_mpi_call() => format!("{} {at}", place.construct_name()),
-            _ => format!("{} {at}", cause.title()),
-        })
+    };
+    let at = place.at_short();
+    match cause {
+        Cause::Useful if place.is_serial() => place.construct_name(),
+        Cause::Useful => format!("work {at}"),
+        Cause::MpiWait => format!("wait in {} {at}", place.construct_name()),
+        _ if cause.is_mpi_call() => format!("{} {at}", place.construct_name()),
+        _ => format!("{} {at}", cause.title()),
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-fn is_zero(ns: &u64) -> bool {
+pub(crate) fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }

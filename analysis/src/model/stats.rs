@@ -23,6 +23,8 @@ use crate::constructs::thread_times::Account;
 use crate::devices::DeviceUse;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency};
+use crate::model::job_gains::JobGains;
+use crate::model::job_path::JobPath;
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
 use crate::model::rank_waits::RankWaits;
@@ -58,6 +60,12 @@ pub struct Stats {
     /// MPI ranks, and if only some threads were analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank_waits: Option<RankWaits>,
+    /// The critical path of the MPI job; left out unless there are traces of all ranks and the whole run was analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_path: Option<JobPath>,
+    /// What the MPI job would gain from changes; left out for a single process, and unless the whole run was analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_gains: Option<JobGains>,
     /// The comparison of MPI ranks; `None` if there are fewer than two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.

@@ -4,6 +4,7 @@
 //! ```text
 //! parallel = mpi x openmp
 //! mpi      = load balance x communication
+//! communication = serialisation x transfer
 //! ```
 
 use omptrace_timeline::Ranks;
@@ -21,6 +22,11 @@ pub struct MpiEfficiency {
     pub load_balance: f64,
     /// Longest time outside of MPI / T.
     pub communication: f64,
+    /// Longest time outside of MPI / duration of the job with an ideal network, on which messages take no time. This field and the next
+    /// are `None` if that duration is not known.
+    pub serialisation: Option<f64>,
+    /// Duration of the job with an ideal network / T.
+    pub transfer: Option<f64>,
     /// Parallel efficiency of all threads / `parallel`. This field and the next two are `None` if unknown.
     pub openmp: Option<f64>,
     /// Load balance of all threads / `load_balance`.
@@ -30,9 +36,6 @@ pub struct MpiEfficiency {
     /// The factors that are not known, each with the reason.
     pub unknown: Vec<String>,
 }
-
-/// Why the factors of MPI's communication efficiency are not known.
-const NO_TRANSFER: &str = "MPI serialisation and transfer: to compute them, omptrace must know how long the MPI job would take if messages arrived instantly";
 
 /// A process's time outside of MPI, in nanoseconds, and its number of threads.
 type Outside = (u64, u32);
@@ -47,18 +50,25 @@ pub(crate) fn outside_ns(ranks: &Ranks, processes: &[ProcessStats]) -> Option<Ve
 }
 
 impl MpiEfficiency {
-    /// The efficiency of a job; `None` unless the traces of all ranks are present.
+    /// The efficiency of a job; `None` unless the traces of all ranks are present. `ideal`: how long it would take on an ideal network,
+    /// or why this is not known.
     pub(crate) fn of(
         ranks: Option<&Ranks>,
         processes: &[ProcessStats],
         (duration_ns, efficiency): (u64, &Efficiency),
+        ideal: Result<u64, &str>,
     ) -> Option<MpiEfficiency> {
         let times = outside_ns(ranks?, processes)?.into_iter();
         let outside = times.zip(processes).map(|(ns, process)| (ns, process.threads.max(1)));
-        MpiEfficiency::of_times(&outside.collect::<Vec<Outside>>(), duration_ns, efficiency)
+        MpiEfficiency::of_times(&outside.collect::<Vec<Outside>>(), duration_ns, efficiency, ideal)
     }
 
-    fn of_times(outside: &[Outside], duration_ns: u64, efficiency: &Efficiency) -> Option<MpiEfficiency> {
+    fn of_times(
+        outside: &[Outside],
+        duration_ns: u64,
+        efficiency: &Efficiency,
+        ideal: Result<u64, &str>,
+    ) -> Option<MpiEfficiency> {
         let threads: f64 = outside.iter().map(|(_, threads)| f64::from(*threads)).sum();
         let weighted: f64 = outside.iter().map(|(ns, threads)| *ns as f64 * f64::from(*threads)).sum();
         let longest = outside.iter().map(|(ns, _)| *ns).max().filter(|longest| *longest > 0)? as f64;
@@ -76,12 +86,16 @@ impl MpiEfficiency {
         let missing = openmp.iter().filter(|(_, factor)| factor.is_none());
         let missing = missing
             .map(|(name, _)| format!("{name}: this factor is the value for all threads divided by the value for MPI, but the value for all threads is not known, or is higher than the value for MPI"));
-        let unknown = std::iter::once(NO_TRANSFER.to_owned()).chain(missing).collect();
+        let no_transfer = ideal.err().map(|reason| format!("MPI serialisation and transfer: {reason}"));
+        let unknown = no_transfer.into_iter().chain(missing).collect();
+        let ideal = ideal.ok().filter(|ideal| *ideal > 0).map(|ideal| ideal as f64);
         let [openmp, openmp_load_balance, openmp_communication] = openmp.map(|(_, factor)| factor);
         (communication <= 1.0).then_some(MpiEfficiency {
             parallel,
             load_balance,
             communication,
+            serialisation: ideal.map(|ideal| longest / ideal),
+            transfer: ideal.map(|ideal| ideal / duration),
             openmp,
             openmp_load_balance,
             openmp_communication,
@@ -97,7 +111,8 @@ mod tests {
     #[test]
     fn the_factors_are_those_of_pop() {
         let efficiency = Efficiency { parallel: Some(0.3), load_balance: Some(0.6), ..Efficiency::default() };
-        let found = MpiEfficiency::of_times(&[(80, 2), (40, 2)], 100, &efficiency).expect("efficiencies");
+        let found =
+            MpiEfficiency::of_times(&[(80, 2), (40, 2)], 100, &efficiency, Ok(90)).expect("efficiencies");
         let expected = [0.6, 0.75, 0.8];
         for (found, expected) in
             [found.parallel, found.load_balance, found.communication].iter().zip(expected)
@@ -111,16 +126,20 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         near(found.load_balance * found.communication, found.parallel);
         near(found.parallel * found.openmp.expect("it"), 0.3);
-        assert_eq!(found.unknown.len(), 2, "{:?}", found.unknown);
-        assert!(found.unknown[1].starts_with("OpenMP communication efficiency:"), "{:?}", found.unknown);
+        near(found.serialisation.expect("it") * 90.0, 80.0);
+        near(found.serialisation.expect("it") * found.transfer.expect("it"), found.communication);
+        assert_eq!(found.unknown.len(), 1, "{:?}", found.unknown);
+        assert!(found.unknown[0].starts_with("OpenMP communication efficiency:"), "{:?}", found.unknown);
     }
 
     #[test]
     fn what_makes_no_sense_is_left_out() {
-        assert_eq!(MpiEfficiency::of_times(&[(0, 1), (0, 1)], 100, &Efficiency::default()), None);
-        assert_eq!(MpiEfficiency::of_times(&[(200, 1)], 100, &Efficiency::default()), None);
+        assert_eq!(MpiEfficiency::of_times(&[(0, 1), (0, 1)], 100, &Efficiency::default(), Ok(90)), None);
+        assert_eq!(MpiEfficiency::of_times(&[(200, 1)], 100, &Efficiency::default(), Ok(90)), None);
         let efficiency = Efficiency { parallel: Some(0.9), ..Efficiency::default() };
-        let found = MpiEfficiency::of_times(&[(40, 1), (60, 1)], 100, &efficiency).expect("efficiencies");
-        assert_eq!(found.openmp, None);
+        let found = MpiEfficiency::of_times(&[(40, 1), (60, 1)], 100, &efficiency, Err("no replay"))
+            .expect("efficiencies");
+        assert_eq!((found.openmp, found.serialisation, found.transfer), (None, None, None));
+        assert_eq!(found.unknown[0], "MPI serialisation and transfer: no replay");
     }
 }

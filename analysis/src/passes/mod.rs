@@ -13,6 +13,7 @@ mod first_pass;
 pub(crate) mod gaps;
 mod in_segments;
 mod input;
+mod of_job;
 mod options;
 mod phase_windows;
 mod replay_log;
@@ -49,6 +50,7 @@ use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
 use crate::findings::ranks::{idle_during_mpi, late_sender, rank_imbalance};
 use crate::model::accounting::Accounting;
+use crate::model::job_gains::JobGains;
 use crate::model::mpi;
 use crate::model::rank_waits::RankWaits;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
@@ -196,15 +198,6 @@ impl Run<'_> {
         Ok(all)
     }
 
-    /// The times in which other ranks wait for each process of an MPI job; empty if they are not needed.
-    fn awaited_times(&self, windows: Option<&Windows>) -> Vec<Arc<AwaitedTimes>> {
-        let ranks = self.timeline.ranks().filter(|ranks| ranks.are_complete());
-        match ranks.filter(|_| self.selected.is_all() && !self.is_summarised) {
-            Some(ranks) => AwaitedTimes::of_job(ranks, self.members.len(), on_windows(windows)),
-            None => Vec::new(),
-        }
-    }
-
     /// Computes the answers from the first pass, and performs the second pass if it is worthwhile.
     fn finish(&self, windows: Option<&Windows>, all: Merged) -> Result<Finished, NoAnswer> {
         let options = self.options;
@@ -298,9 +291,6 @@ impl Run<'_> {
         }
 
         let mut stats = sums.stats();
-        if let Some(ranks) = self.timeline.ranks().filter(|_| !rank_spans.is_empty()) {
-            stats.rank_waits = Some(RankWaits::of(ranks, rank_spans, on_windows(windows)));
-        }
         if let (Some(known), Some(ranks)) = (self.timeline.ranks(), &mut stats.ranks) {
             ranks.missing = known.missing();
         }
@@ -341,6 +331,7 @@ impl Run<'_> {
         }
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
+        self.set_job(&mut stats, rank_spans, windows);
         let mut diagnostics = report.processes.iter().flat_map(|process| &process.diagnostics);
         if diagnostics.any(|diagnostic| diagnostic.severity == Severity::Error) {
             stats.answers.damage_note = Some(DAMAGED.to_owned());
@@ -348,7 +339,8 @@ impl Run<'_> {
         if windows.is_none() && options.selected.is_empty() {
             let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
             let ranks = self.timeline.ranks();
-            stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
+            let ideal = stats.job_gains.as_ref().map_or(Err("the job was not replayed"), JobGains::ideal_ns);
+            stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads, ideal);
             let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
             let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
             let idle = idle_during_mpi(&stats.answers);
@@ -465,7 +457,11 @@ impl<'a> Run<'a> {
         }
         let starts: Vec<Start> = members.iter().map(|member| member.start.clone()).collect();
         let readers: Vec<&Reader> = members.iter().filter_map(|member| member.reader).collect();
-        let timeline = Timeline::among(&readers, &starts).with_ranks();
+        let timeline = Timeline::among(&readers, &starts);
+        let timeline = match options.analysed() {
+            None => timeline.with_graph(),
+            Some(_) => timeline.with_ranks(),
+        };
         if timeline.ranks().is_some_and(Ranks::are_complete) {
             // A summary is about one process alone.
             let with_trace = members.iter_mut().filter(|member| member.reader.is_some());

@@ -11,4 +11,6 @@
 
 mod activity;
 pub(crate) mod charge;
+mod intervals;
+mod path_sums;
 pub(crate) mod spans;

@@ -4,26 +4,40 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::Ranks;
 use omptrace_timeline::model::Ns;
+use omptrace_timeline::{JobGraph, Ranks};
 use omptrace_trace_format::Reader;
 
+use crate::job::walk::Walk;
 use crate::model::cause::Cause;
 use crate::model::intervals::merged;
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
+use crate::rank_waits::intervals::Intervals;
+use crate::rank_waits::path_sums::PathSums;
 use crate::states::observer::{AwaitedMutex, Span, Spans, StateObserver};
 
-/// The times in which other ranks wait for a process.
+/// The times in which it matters to other ranks what a process does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AwaitedTimes {
-    /// Merged intervals in chronological order, by the index of the awaited stream in the process's trace.
+    /// When other ranks wait for a thread: merged intervals in chronological order, by the index of the awaited stream in the
+    /// process's trace.
     by_thread: BTreeMap<u32, Vec<(Ns, Ns)>>,
+    /// When a thread is on the job's critical path.
+    path: BTreeMap<u32, Vec<(Ns, Ns)>>,
+    /// The calls between which the process's activity is needed, and its place in the graph.
+    graph: Option<(Arc<JobGraph>, usize)>,
 }
 
 impl AwaitedTimes {
     /// The times of each process of a job, in the timeline's order. `at` maps times to the timeline that is analysed.
-    pub(crate) fn of_job(ranks: &Ranks, processes: usize, at: impl Fn(Ns) -> Ns) -> Vec<Arc<AwaitedTimes>> {
+    /// `walk`: the job's critical path, if the whole job is analysed.
+    pub(crate) fn of_job(
+        ranks: &Ranks,
+        processes: usize,
+        at: impl Fn(Ns) -> Ns,
+        walk: Option<&Walk>,
+    ) -> Vec<Arc<AwaitedTimes>> {
         let of_job: Vec<_> = (0..processes).map(|number| ranks.process(number)).collect();
         let known = of_job.iter().enumerate();
         let by_rank: FastMap<u32, usize> =
@@ -37,6 +51,14 @@ impl AwaitedTimes {
         }
         for intervals in all.iter_mut().flat_map(|of_rank| of_rank.by_thread.values_mut()) {
             *intervals = merged(std::mem::take(intervals));
+        }
+        if let Some(walk) = walk {
+            all.iter_mut().zip(&walk.times).for_each(|(of_rank, path)| of_rank.path.clone_from(path));
+            for (place, of_rank) in ranks.graph().iter().flat_map(|graph| graph.ranks.iter().enumerate()) {
+                if let (Some(graph), Some(number)) = (ranks.graph(), by_rank.get(&of_rank.rank)) {
+                    all[*number].graph = Some((Arc::clone(graph), place));
+                }
+            }
         }
         all.into_iter().map(Arc::new).collect()
     }
@@ -63,9 +85,24 @@ pub(crate) struct Activity {
     pub(crate) place: Option<u32>,
 }
 
+/// What a thread does on the job's critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OnPath {
+    pub(crate) cause: Cause,
+    /// By its number in [`ProcessSpans::places`].
+    pub(crate) place: Option<u32>,
+    pub(crate) ns: u64,
+}
+
 /// The spans of one process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessSpans {
+    /// Sums over the critical path's times.
+    pub(crate) path: Vec<OnPath>,
+    /// Between calls: the time in outermost regions, by the interval and the region's number in [`ProcessSpans::places`].
+    pub(crate) regions: Vec<(u32, u32, u64)>,
+    /// Between calls: the time that threads wait because of imbalance, summed over the threads.
+    pub(crate) imbalance: Vec<(u32, u64)>,
     /// Sorted by thread and begin.
     pub(crate) waits: Vec<Waited>,
     /// By the index of the stream; in chronological order.
@@ -93,6 +130,8 @@ struct Thread {
     kept: Vec<UnnamedActivity>,
     /// The index in `kept` of the first state in the serial code that has not ended yet.
     serial: Option<usize>,
+    /// If the thread is on the job's critical path.
+    path: Option<PathSums<Site>>,
 }
 
 /// Collects the spans of a process from which waits are charged.
@@ -104,6 +143,7 @@ pub(crate) struct RankSpans {
     /// By location.
     threads: FastMap<usize, Thread>,
     waits: Vec<(u32, Ns, Ns, PlaceId)>,
+    intervals: Option<Intervals>,
     spans: Spans,
 }
 
@@ -111,7 +151,9 @@ impl RankSpans {
     /// A collector for the process in `reader`, for which others wait in the times `awaited`.
     pub(crate) fn of(awaited: Arc<AwaitedTimes>, reader: &Reader) -> RankSpans {
         let streams = reader.streams().iter().map(|stream| stream.number).collect();
+        let graph = awaited.graph.clone();
         RankSpans {
+            intervals: graph.map(|(graph, place)| Intervals::of(graph, place)),
             awaited,
             streams,
             threads: FastMap::default(),
@@ -129,6 +171,9 @@ impl RankSpans {
     fn take(&mut self, span: Span) {
         let Some(of) = self.threads.get_mut(&span.location) else { return };
         let (cause, place, _) = span.why;
+        if let Some(intervals) = self.intervals.as_mut().filter(|_| cause == Cause::Imbalance) {
+            intervals.add_imbalance((span.begin, span.end));
+        }
         if let (Cause::MpiWait, Some(place)) = (cause, place) {
             self.waits.push((of.thread, span.begin, span.end, place));
         }
@@ -139,6 +184,12 @@ impl RankSpans {
         {
             let serial = of.kept[first..].iter_mut().filter(|kept| kept.site.is_none());
             serial.for_each(|kept| kept.site = Some((place, true)));
+        }
+        if let Some(path) = &mut of.path {
+            if let Some(place) = place.filter(|_| !interrupts) {
+                path.end_serial(Some((place, true)));
+            }
+            path.add((span.begin, span.end), cause, place.map(|place| (place, false)));
         }
         let Some(awaited) = self.awaited.by_thread.get(&of.thread) else { return };
         let first = awaited.partition_point(|(_, end)| *end <= span.begin);
@@ -167,7 +218,21 @@ impl RankSpans {
         for (thread, begin, end, place) in self.waits {
             all.waits.push(Waited { thread, begin, end, place: number((place, false)) });
         }
-        for thread in self.threads.into_values() {
+        for (interval, region, ns) in self.intervals.iter().flat_map(Intervals::regions) {
+            all.regions.push((interval, number((region, false)), ns));
+        }
+        all.imbalance =
+            self.intervals.iter().flat_map(|it| it.imbalance.iter().map(|(at, ns)| (*at, *ns))).collect();
+        for mut thread in self.threads.into_values() {
+            if let Some(mut path) = thread.path.take() {
+                path.end_serial(None);
+                let rows = path.sums.into_iter().map(|((cause, site), ns)| OnPath {
+                    cause,
+                    place: site.map(&mut number),
+                    ns,
+                });
+                all.path.extend(rows);
+            }
             let activity = all.activity.entry(thread.thread).or_default();
             activity.extend(thread.kept.into_iter().map(|kept| Activity {
                 begin: kept.begin,
@@ -199,7 +264,9 @@ impl StateObserver for RankSpans {
 
     fn add_stream(&mut self, location: usize, stream: u32) {
         if let Ok(thread) = self.streams.binary_search(&stream) {
-            let thread = Thread { thread: thread as u32, ..Thread::default() };
+            let thread = thread as u32;
+            let path = self.awaited.path.get(&thread).cloned().map(PathSums::of);
+            let thread = Thread { thread, path, ..Thread::default() };
             self.threads.insert(location, thread);
         }
     }
@@ -223,5 +290,11 @@ impl StateObserver for RankSpans {
     fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId) {
         self.spans.end_pending(index, depth, cause, place);
         self.take_ready();
+    }
+
+    fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
+        if let Some(intervals) = &mut self.intervals {
+            intervals.add_visit(region, span);
+        }
     }
 }

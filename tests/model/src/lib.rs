@@ -15,6 +15,7 @@ pub mod case;
 pub mod checker;
 pub mod compare;
 pub mod generate;
+pub mod job;
 pub mod known;
 pub mod play;
 pub mod program;

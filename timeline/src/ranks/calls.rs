@@ -216,6 +216,7 @@ impl Calls {
             request: None,
             done: None,
             may_wait: false,
+            is_synchronous: matches!(name, "MPI_Ssend" | "MPI_Issend" | "MPI_Ssend_init"),
             is_cancelled: false,
             other: None,
         };

@@ -113,6 +113,12 @@ impl Joints {
         &self.all
     }
 
+    /// The last wait of a thread that began before `time`.
+    pub(super) fn before(&self, thread: u32, time: Ns) -> Option<&Joint> {
+        let place = self.all.partition_point(|joint| (joint.thread, joint.begin) < (thread, time));
+        self.all[..place].last().filter(|joint| joint.thread == thread)
+    }
+
     /// The wait in the call that a thread began at this time.
     pub(crate) fn of_call(&self, thread: usize, begin: Ns) -> Option<&Joint> {
         let key = (u32::try_from(thread).ok()?, begin);

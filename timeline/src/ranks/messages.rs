@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::model::{Lifetime, Ns};
 use crate::ranks::call_events::CallEvents;
 use crate::ranks::communicator::Origin;
 use crate::ranks::forbidden::Forbidden;
-use crate::ranks::joints::Joints;
+use crate::ranks::joints::{Joint, Joints};
 use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
 
 /// What one rank did with the others.
@@ -31,7 +32,13 @@ pub struct RankMessages {
     pub open_communicators: u64,
     /// The time that the thread which initialized the library was in calls.
     pub in_calls_ns: u64,
+    /// From the start of the process to its end, as far as the trace says.
+    pub life: (Ns, Ns),
+    /// The index of the stream whose thread makes the calls: the first that made one.
+    pub thread: u32,
     pub(crate) joints: Joints,
+    /// Waits for the last of several, on which the end of a call depends, but which are no wait states.
+    pub(crate) path_waits: Joints,
     /// What its calls do; empty unless that is wanted.
     pub(crate) events: Arc<CallEvents>,
 }
@@ -40,6 +47,12 @@ impl RankMessages {
     /// The waits in its calls.
     pub fn joints(&self) -> &Joints {
         &self.joints
+    }
+
+    /// The latest wait of a thread that began before `time`: the call does not end before the awaited one begins.
+    pub fn wait_before(&self, thread: u32, time: Ns) -> Option<&Joint> {
+        let [wait, other] = [&self.joints, &self.path_waits].map(|joints| joints.before(thread, time));
+        wait.into_iter().chain(other).max_by_key(|joint| (joint.begin, joint.until))
     }
 
     /// What can be counted without the others.
@@ -66,8 +79,18 @@ impl RankMessages {
             open_requests: calls.open_requests,
             open_persistent: calls.open_persistent,
             open_communicators: calls.open_communicators,
+            life: (Ns::MAX, calls.list.last.unwrap_or(Ns::MIN)),
+            thread: calls.list.thread.unwrap_or(0),
             ..RankMessages::default()
         }
+    }
+
+    /// With the times at which the process started and ended.
+    pub(super) fn with_lifetime(mut self, lifetime: &Lifetime) -> RankMessages {
+        let begin = lifetime.started.unwrap_or(lifetime.traced_from);
+        let end = lifetime.ended.map_or(self.life.1, |ended| ended.max(self.life.1));
+        self.life = (begin, end.max(begin));
+        self
     }
 }
 

@@ -22,10 +22,12 @@
 //! what each call does is wanted.
 
 mod call_events;
+mod call_list;
 mod calls;
 mod communicator;
 mod communicators;
 mod forbidden;
+mod graph;
 mod host_clocks;
 mod hung;
 mod joints;
@@ -51,6 +53,7 @@ use omptrace_trace_format::{ClockMap, Reader};
 
 use crate::model::session_clock::SessionClock;
 use crate::model::{Communicator, CommunicatorId, Ns};
+use crate::ranks::call_list::CallList;
 use crate::ranks::calls::{Calls, name_of};
 use crate::ranks::communicators::Communicators;
 use crate::ranks::forbidden::ThreadRules;
@@ -59,10 +62,13 @@ use crate::ranks::matching::{Job, Operation, Pair};
 use crate::ranks::process_calls::{Match, ProcessCalls, ReceiveState};
 use crate::ranks::shape::Shape;
 use crate::replay::merge::Merge;
+use crate::replay::process::lifetime;
 use crate::replay::stream::{Decoding, Extent};
 
 pub(crate) use call_events::{CallEvents, Moment};
+pub use call_list::RankCall;
 pub use forbidden::Forbidden;
+pub use graph::{CallId, Gate, JobGraph, Need, Needed, RankGraph};
 pub use hung::WaitingRank;
 pub use joints::{Joint, Joints, WaitKind};
 pub use messages::{MessageCounts, RankMessages, Unmatched};
@@ -88,6 +94,8 @@ pub struct Ranks {
     pub waiting: Vec<WaitingRank>,
     /// Ranks of which each waits for the next, and the last for the first.
     pub deadlock: Option<Vec<u32>>,
+    /// What each call needs of other ranks; `None` unless that is wanted and all ranks are there.
+    graph: Option<Arc<JobGraph>>,
 }
 
 /// A process's corrected clock, and when its session began by that; `None` where its own is right.
@@ -148,6 +156,8 @@ impl Ranks {
 pub(crate) enum Wanted {
     /// Waits, and what has no other end.
     Waits,
+    /// Also the calls, and what each needs of other ranks.
+    Graph,
     /// Also what each call does, and the names of communicators.
     Events,
 }
@@ -168,7 +178,7 @@ impl Ranks {
         let mut all = Ranks { given: ranks.len(), size, numbers: ranks, ..Ranks::default() };
         let is_matched = is_one && size > 1 && all.are_complete();
         let with_mpi: Vec<usize> = (0..inputs.len()).filter(|index| places[*index].is_some()).collect();
-        if with_mpi.is_empty() || !is_matched && wanted == Wanted::Waits {
+        if with_mpi.is_empty() || !is_matched && wanted != Wanted::Events {
             return (is_one && size > 1).then_some(all);
         }
         let read_all = |clocks: &[Corrected]| {
@@ -176,7 +186,7 @@ impl Ranks {
                 let (reader, start) = inputs[index];
                 let corrected = clocks.get(index).and_then(Option::as_ref).map(|(clock, _)| clock);
                 let clock = SessionClock { map: corrected.unwrap_or(reader.clock()), start };
-                read(reader, clock, places[index].map_or(0, |(rank, _)| rank))
+                read(reader, clock, places[index].map_or(0, |(rank, _)| rank), wanted)
             })
         };
         let mut read = read_all(&[]);
@@ -202,12 +212,15 @@ impl Ranks {
                 read = read_all(&all.clocks);
             }
         }
-        let (matched, communicators, waiting) = matched(read, size, wanted);
-        all.communicators = communicators;
-        all.deadlock = hung::deadlock(&waiting);
-        all.waiting = waiting;
-        for (index, messages) in with_mpi.iter().zip(matched) {
-            all.processes[*index] = messages;
+        let matched = matched(read, size, wanted);
+        all.communicators = matched.communicators;
+        all.deadlock = hung::deadlock(&matched.waiting);
+        all.waiting = matched.waiting;
+        all.graph = matched.graph.map(Arc::new);
+        for (index, messages) in with_mpi.iter().zip(matched.results) {
+            let (reader, start) = inputs[*index];
+            let start = all.clock(*index).map_or(start, |(_, start)| start);
+            all.processes[*index] = messages.with_lifetime(&lifetime(reader, start));
         }
         Some(all)
     }
@@ -228,6 +241,12 @@ impl Ranks {
         self.processes.get(number).filter(|_| self.are_complete())
     }
 
+    /// The calls of all ranks, and what each needs of others. Ranks are in the order of the timeline's processes. `None` unless
+    /// that is wanted and all ranks are there.
+    pub fn graph(&self) -> Option<&Arc<JobGraph>> {
+        self.graph.as_ref()
+    }
+
     /// What the calls of a process do, as far as it is known; `None` where it has none, or that is not wanted.
     pub(crate) fn events(&self, number: usize) -> Option<&CallEvents> {
         self.processes.get(number).map(|messages| &*messages.events)
@@ -244,12 +263,19 @@ impl Ranks {
     }
 }
 
-/// The results of each of `processes`, which are all ranks of a job of `size`, their communicators, and who waits at the end.
-fn matched(
-    processes: Vec<ProcessCalls>,
-    size: usize,
-    wanted: Wanted,
-) -> (Vec<RankMessages>, Vec<Communicator>, Vec<WaitingRank>) {
+/// What is known of the ranks of a job.
+#[derive(Default)]
+struct Matched {
+    /// By process.
+    results: Vec<RankMessages>,
+    communicators: Vec<Communicator>,
+    /// Who waits at the end.
+    waiting: Vec<WaitingRank>,
+    graph: Option<JobGraph>,
+}
+
+/// The results of `processes`, which are all ranks of a job of `size`.
+fn matched(processes: Vec<ProcessCalls>, size: usize, wanted: Wanted) -> Matched {
     let mut results: Vec<RankMessages> = processes.iter().map(RankMessages::counted).collect();
     let mut job = Job::new(processes, size);
     let pairs = job.pairs(&mut results);
@@ -263,8 +289,12 @@ fn matched(
     for (result, waits) in results.iter_mut().zip(waits) {
         result.joints = Joints::of(waits);
     }
-    if wanted == Wanted::Waits {
-        return (results, Vec::new(), waiting);
+    for (result, waits) in results.iter_mut().zip(job.wait_for_the_last(&operations)) {
+        result.path_waits = Joints::of(waits);
+    }
+    if wanted != Wanted::Events {
+        let graph = (wanted == Wanted::Graph).then(|| JobGraph::of(&job, &pairs, &operations, &fences));
+        return Matched { results, communicators: Vec::new(), waiting, graph };
     }
     job.number_messages(&pairs);
     job.number_operations(&operations);
@@ -272,7 +302,7 @@ fn matched(
     for (process, (result, calls)) in results.iter_mut().zip(job.processes).enumerate() {
         result.events = Arc::new(CallEvents::of(process, calls, &job.communicators));
     }
-    (results, definitions, waiting)
+    Matched { results, communicators: definitions, waiting, graph: None }
 }
 
 /// The names of one process's communicators, whose numbers begin at `first`. Nothing is known of its messages.
@@ -437,16 +467,18 @@ fn one_clock(
 }
 
 /// Reads the calls of one rank.
-fn read(reader: &Reader, clock: SessionClock<'_>, rank: u32) -> ProcessCalls {
+fn read(reader: &Reader, clock: SessionClock<'_>, rank: u32, wanted: Wanted) -> ProcessCalls {
     let mpi = reader.metadata().mpi.as_ref();
     let level = mpi.and_then(|mpi| mpi.thread_level.get("provided")?.as_str());
     let rules = ThreadRules::of(level.unwrap_or_default());
     let mut calls = Calls::new(rank, reader.streams().len(), rules);
+    let mut list = CallList::new(wanted == Wanted::Graph);
     let mut merge = Merge::new(reader, clock, Extent::WHOLE, Decoding::Here);
     while let Some(run) = merge.next_run() {
         for timed in run.events {
             calls.event(run.thread, timed.time, &timed.record.event);
+            list.event(run.thread, timed.time, &timed.record.event);
         }
     }
-    calls.finish()
+    ProcessCalls { list, ..calls.finish() }
 }

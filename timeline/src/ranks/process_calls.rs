@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use omptrace_trace_format::event::ClockMeasured;
 
 use crate::model::Ns;
+use crate::ranks::call_list::CallList;
 use crate::ranks::communicator::Communicator;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::objects::Objects;
@@ -34,6 +35,8 @@ pub(super) struct ProcessCalls {
     pub(super) open_requests: u64,
     pub(super) open_persistent: u64,
     pub(super) open_communicators: u64,
+    /// The calls in chronological order, and when the process ended.
+    pub(super) list: CallList,
 }
 
 impl ProcessCalls {
@@ -80,6 +83,8 @@ pub(super) struct Send {
     pub(super) done: Option<Span>,
     /// Whether that call may wait until it is received.
     pub(super) may_wait: bool,
+    /// Whether it is complete only once it is received.
+    pub(super) is_synchronous: bool,
     pub(super) is_cancelled: bool,
     pub(super) other: Option<Match>,
 }

@@ -135,7 +135,7 @@ impl Rank {
 
 fn all(ranks: Vec<Rank>) -> Vec<RankMessages> {
     let size = ranks.len();
-    matched(ranks.into_iter().map(Rank::finalize).collect(), size, Wanted::Events).0
+    matched(ranks.into_iter().map(Rank::finalize).collect(), size, Wanted::Events).results
 }
 
 fn two(make: impl Fn(&mut Rank, &mut Rank)) -> Vec<RankMessages> {
@@ -593,7 +593,7 @@ fn a_job_that_hangs_shows_who_waits_for_whom() {
     ranks[2].begin(10, "MPI_Ssend", (WORLD, 0, 9, 1));
     ranks[3].begin(10, "MPI_Barrier", (WORLD, NONE, NONE, 0));
     let all: Vec<ProcessCalls> = ranks.into_iter().map(|rank| rank.calls.finish()).collect();
-    let waiting = matched(all, 4, Wanted::Waits).2;
+    let waiting = matched(all, 4, Wanted::Waits).waiting;
     let of = |rank: usize| (waiting[rank].function, &waiting[rank].waits_for[..]);
     assert_eq!(of(0), ("MPI_Recv", &[1][..]));
     assert_eq!(of(1), ("MPI_Wait", &[2][..]));

@@ -125,6 +125,43 @@ impl Job {
         }
     }
 
+    /// Waits on which the end of a call depends although they are no wait states: of the root of a reduction for the last of the
+    /// others, and in `MPI_Finalize` for the last rank, if no other one left before.
+    pub(super) fn wait_for_the_last(&self, operations: &[Operation]) -> Waits {
+        let mut waits = vec![Vec::new(); self.processes.len()];
+        for operation in operations {
+            let parts = self.parts(operation);
+            let Some(first) = parts.first() else { continue };
+            let is_to_root = Shape::of(name_of(first.call.function)) == Some(Shape::ToRoot);
+            let members = self.communicators.members(operation.communicator);
+            let root = usize::try_from(first.call.root).ok().and_then(|root| members.get(root).copied());
+            let of_root = parts.iter().find(|part| Some(part.rank) == root);
+            let last = parts.iter().max_by_key(|part| (part.call.posted.begin, part.rank));
+            if let (true, Some(of_root), Some(last)) =
+                (is_to_root && parts.len() == members.len(), of_root, last)
+                && let Some(span) = of_root.call.wait.filter(|span| span.end > last.call.posted.begin)
+            {
+                waits[of_root.process].extend(wait(span, last.call.posted, last.rank, WaitKind::EarlyReduce));
+            }
+        }
+        self.wait_to_finalize(&mut waits);
+        waits
+    }
+
+    fn wait_to_finalize(&self, waits: &mut Waits) {
+        let spans: Option<Vec<Span>> = self.processes.iter().map(|calls| calls.list.finalize).collect();
+        let spans = spans.unwrap_or_default();
+        let ranked = spans.iter().zip(&self.processes).map(|(span, calls)| (span, calls.rank));
+        let Some((last, rank)) = ranked.max_by_key(|(span, rank)| (span.begin, *rank)) else { return };
+        if spans.iter().any(|span| span.end <= last.begin) {
+            return;
+        }
+        let posted = Posting { thread: last.thread, begin: last.begin };
+        for (waits, span) in waits.iter_mut().zip(&spans) {
+            waits.extend(wait(*span, posted, rank, WaitKind::Barrier));
+        }
+    }
+
     fn parts(&self, operation: &Operation) -> Vec<Part<'_>> {
         let parts = operation.parts.iter().map(|(process, place)| {
             let calls = &self.processes[*process as usize];

@@ -112,7 +112,12 @@ impl<'a> Timeline<'a> {
         self.with(Wanted::Waits)
     }
 
-    /// The same, and finds out what each call of MPI does, and what communicators are called: for sinks that want
+    /// The same, and finds out what each call of MPI needs of other ranks: see [`Ranks::graph`].
+    pub fn with_graph(self) -> Timeline<'a> {
+        self.with(Wanted::Graph)
+    }
+
+    /// Like [`Timeline::with_ranks`], and finds out what each call of MPI does, and what communicators are called: for sinks that want
     /// [`Wants::MPI`](crate::model::Wants::MPI).
     pub fn with_messages(self) -> Timeline<'a> {
         self.with(Wanted::Events)

@@ -23,8 +23,8 @@ pub(crate) struct Soak {
     /// Number of random MPI programs per library that are compared with their traces
     #[arg(long, default_value_t = 200)]
     mpi_programs: u32,
-    /// Number of programs in virtual time that check the results of `stats`; the traces of a hundredth of them are also read by
-    /// omptrace for aarch64, and a thousandth are played under the tracer
+    /// Number of programs in virtual time that check the results of `stats`; a fifth as many MPI jobs are tried; the traces
+    /// of a hundredth of them are also read by omptrace for aarch64, and a thousandth are played under the tracer
     #[arg(long, default_value_t = 100_000)]
     model_programs: u32,
     /// Seed: a different number gives different moments and programs
@@ -72,6 +72,9 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
             .env("OMPTRACE_TEST_PROGRAMS", arguments.model_programs.to_string())
             .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     }
+    run(test("jobs")
+        .env("OMPTRACE_TEST_PROGRAMS", (arguments.model_programs / 5).to_string())
+        .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     run(test("played")
         .env("OMPTRACE_TEST_PROGRAMS", (arguments.model_programs / 1000).to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;

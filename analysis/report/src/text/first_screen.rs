@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use super::job::{job_gain_line, job_path_lines};
 use super::overview::{percents, rounded};
 use super::rank_waits::rank_wait_lines;
 use super::ranks::rank_lines;
@@ -206,13 +207,8 @@ pub fn first_screen(stats: &Stats, heading: Line, rows: Option<usize>, look: Loo
     lines.gap();
     write_causes(stats, &mut lines, rows.unwrap_or(MAX_PLACES), look);
     let waits = stats.rank_waits.as_ref().map(|waits| rank_wait_lines(waits, rows.unwrap_or(MAX_WAITS)));
-    if let Some((all, rows)) = waits.as_deref().and_then(|waits| waits.split_first()) {
-        lines.gap();
-        lines.words(Line::default(), &sentence(all), Tint::Bold, look);
-        for row in rows {
-            lines.words(Line::of(Tint::Plain, "  "), row, Tint::Plain, look);
-        }
-    }
+    write_headed(&mut lines, &waits.unwrap_or_default(), look);
+    write_job(stats, &mut lines, rows.unwrap_or(MAX_WAITS), look);
     lines.gap();
     write_efficiencies(stats, &mut lines, look);
     let top = rows.unwrap_or(3);
@@ -316,6 +312,25 @@ fn places_of(stats: &Stats, cause: Cause, of_cause: u64, top: usize) -> Vec<(Str
     rows
 }
 
+/// A sentence as a heading, and rows below it.
+fn write_headed(lines: &mut Lines, words: &[String], look: Look) {
+    let Some((heading, rows)) = words.split_first() else { return };
+    lines.gap();
+    lines.words(Line::default(), &sentence(heading), Tint::Bold, look);
+    for row in rows {
+        lines.words(Line::of(Tint::Plain, "  "), row, Tint::Plain, look);
+    }
+}
+
+/// The critical path of an MPI job, and what the job would gain.
+fn write_job(stats: &Stats, lines: &mut Lines, rows: usize, look: Look) {
+    let path = stats.job_path.as_ref().map(|path| job_path_lines(path, rows));
+    write_headed(lines, &path.unwrap_or_default(), look);
+    if let Some(gains) = stats.job_gains.as_ref().and_then(|gains| job_gain_line(gains, rows)) {
+        lines.words(Line::of(Tint::Plain, "  "), &sentence(&gains), Tint::Plain, look);
+    }
+}
+
 fn write_efficiencies(stats: &Stats, lines: &mut Lines, look: Look) {
     let efficiency = &stats.answers.efficiency;
     let Some(parallel) = efficiency.parallel else {
@@ -343,6 +358,10 @@ fn write_efficiencies(stats: &Stats, lines: &mut Lines, look: Look) {
         }
         let parts = [("load balance", Some(mpi.load_balance)), ("communication", Some(mpi.communication))];
         lines.push(Line::of(Tint::Plain, format!("  MPI{}", product(parts))));
+        let of_communication = product([("serialisation", mpi.serialisation), ("transfer", mpi.transfer)]);
+        if !of_communication.is_empty() {
+            lines.push(Line::of(Tint::Plain, format!("  MPI communication{of_communication}")));
+        }
     }
 }
 

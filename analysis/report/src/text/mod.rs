@@ -6,6 +6,7 @@ mod devices;
 pub(crate) mod diff;
 pub(crate) mod first_screen;
 pub(crate) mod info;
+pub(crate) mod job;
 pub(crate) mod overview;
 pub(crate) mod rank_waits;
 pub(crate) mod ranks;

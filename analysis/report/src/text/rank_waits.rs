@@ -11,14 +11,20 @@ pub fn wait_state_words(state: &str) -> String {
     state.replace("nxn", "N x N").replace('_', " ")
 }
 
+/// What a rank does: `rank 3's work at solve.c:41`.
+pub(super) fn activity_words(rank: u32, what: Option<String>) -> String {
+    match what {
+        Some(what) => format!("rank {rank}'s {what}"),
+        None => format!("rank {rank}, whose activity was not recorded"),
+    }
+}
+
 /// `rank 3's work at solve.c:41 kept 5 ranks waiting 12.0 s in MPI_Allreduce at main.c:88`.
 fn charge_words(charge: &Charge) -> String {
-    let rank = match charge.what() {
-        Some(what) => format!("rank {}'s {what}", charge.rank),
-        None => format!("rank {}, whose activity was not recorded,", charge.rank),
-    };
+    let comma = if charge.cause.is_none() { "," } else { "" };
     format!(
-        "{rank} kept {} waiting {} in {} {}",
+        "{}{comma} kept {} waiting {} in {} {}",
+        activity_words(charge.rank, charge.what()),
         counted(charge.ranks, "rank"),
         time(charge.ns),
         charge.waits_at.construct_name(),

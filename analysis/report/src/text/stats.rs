@@ -7,6 +7,7 @@ use super::constructs::{
     CONSTRUCT, LOCK, PHASE, RANGE, REGION, construct_row, lock_row, phase_row, range_row, region_row,
 };
 use super::devices::{DEVICE, DEVICE_USE, MEMORY, TRANSFERS, device_use_row, memory_rows, transfer_rows};
+use super::job::{job_gain_line, job_path_lines};
 use super::overview::{due_words, head, headline, write_blocked};
 use super::rank_waits::rank_wait_lines;
 use super::ranks::rank_lines;
@@ -194,8 +195,11 @@ fn write_processes(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -
         }
         writeln!(f)?;
     }
-    if let Some(waits) = &stats.rank_waits {
-        let lines = rank_wait_lines(waits, layout.top.unwrap_or(usize::MAX));
+    let top = layout.top.unwrap_or(usize::MAX);
+    let waits = stats.rank_waits.as_ref().map(|waits| rank_wait_lines(waits, top));
+    let path = stats.job_path.as_ref().map(|path| job_path_lines(path, top));
+    let gains = stats.job_gains.as_ref().and_then(|gains| job_gain_line(gains, top));
+    for lines in [waits.unwrap_or_default(), path.unwrap_or_default(), gains.into_iter().collect()] {
         for (number, line) in lines.iter().enumerate() {
             write_wrapped(f, line, if number == 0 { 0 } else { 2 }, layout)?;
         }

@@ -1,0 +1,48 @@
+//! The results that concern the ranks of an MPI job together.
+
+use super::*;
+use crate::job::gains::JobProcess;
+use crate::job::walk::Walk;
+use crate::model::cause::Cause;
+use crate::model::job_path::JobPath;
+use crate::rank_waits::spans::ProcessSpans;
+
+impl Run<'_> {
+    /// The times in which it matters to other ranks of an MPI job what each process does; empty if they are not needed.
+    pub(super) fn awaited_times(&self, windows: Option<&Windows>) -> Vec<Arc<AwaitedTimes>> {
+        let ranks = self.timeline.ranks().filter(|ranks| ranks.are_complete());
+        match ranks.filter(|_| self.selected.is_all() && !self.is_summarised) {
+            Some(ranks) => {
+                let walk = self.walk();
+                AwaitedTimes::of_job(ranks, self.members.len(), on_windows(windows), walk.as_ref())
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// The critical path of an MPI job; `None` unless there are traces of all ranks and the whole job is analysed.
+    fn walk(&self) -> Option<Walk> {
+        let ranks = self.timeline.ranks().filter(|_| self.options.analysed().is_none())?;
+        Walk::of(ranks, self.members.len())
+    }
+
+    /// Sets what is known of the ranks' waits, of the job's critical path, and of its gains. `processes` are in the timeline's
+    /// order; there are none if waits are not known.
+    pub(super) fn set_job(&self, stats: &mut Stats, processes: Vec<ProcessSpans>, windows: Option<&Windows>) {
+        let Some(ranks) = self.timeline.ranks() else { return };
+        let is_whole = self.options.analysed().is_none() && !self.is_summarised;
+        if let Some(walk) = self.walk().filter(|_| is_whole && !processes.is_empty()) {
+            stats.job_path = Some(JobPath::of(&walk, ranks, &processes));
+        }
+        if is_whole && ranks.size > 1 {
+            let no_imbalance = stats.answers.not_seen.iter().find(|it| it.cause == Cause::Imbalance);
+            let all = processes.iter().zip(&stats.processes);
+            let all: Vec<JobProcess<'_>> =
+                all.map(|(spans, of)| JobProcess { spans, threads: of.threads }).collect();
+            stats.job_gains = Some(JobGains::of(ranks, &all, no_imbalance.map(|it| &*it.reason)));
+        }
+        if !processes.is_empty() {
+            stats.rank_waits = Some(RankWaits::of(ranks, processes, on_windows(windows)));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The calls of a rank in chronological order, and when the rank began and ended.
+
+use omptrace_trace_format::event::{CallBegin, CallEnd, Event};
+use omptrace_trace_format::field::CallClass;
+
+use crate::model::Ns;
+use crate::ranks::calls::{ANY, name_of};
+use crate::ranks::process_calls::Span;
+
+/// A call of MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankCall {
+    /// When it began.
+    pub begin: Ns,
+    /// When it ended.
+    pub end: Ns,
+    /// Whether it communicates. Others initialize the library, make communicators or use files, for example.
+    pub communicates: bool,
+}
+
+/// The calls of one rank.
+#[derive(Debug, Default)]
+pub(super) struct CallList {
+    /// The thread that made the first call.
+    pub(super) thread: Option<u32>,
+    /// Its calls, if they are wanted.
+    pub(super) calls: Vec<RankCall>,
+    /// The call of `MPI_Finalize`.
+    pub(super) finalize: Option<Span>,
+    /// The latest event of the process.
+    pub(super) last: Option<Ns>,
+    /// Why it is not known how the rank would have gone on at other times.
+    pub(super) obstacle: Option<String>,
+    is_wanted: bool,
+    /// A call of the thread, and its function.
+    open: Option<(Ns, u32)>,
+}
+
+impl CallList {
+    /// `is_wanted`: the calls are listed.
+    pub(super) fn new(is_wanted: bool) -> CallList {
+        CallList { is_wanted, ..CallList::default() }
+    }
+
+    /// The next event of the process.
+    pub(super) fn event(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
+        self.last = self.last.max(Some(time));
+        match event {
+            Event::CallBegin(e) => self.begin(thread as u32, time, e),
+            Event::CallEnd(e) => self.end(thread as u32, time, e),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, thread: u32, time: Ns, e: &CallBegin) {
+        if self.obstacle.is_none() {
+            self.obstacle = obstacle(e);
+        }
+        if *self.thread.get_or_insert(thread) != thread {
+            self.obstacle.get_or_insert_with(|| "calls MPI from several threads".to_owned());
+            return;
+        }
+        // An error handler may have left the call before by `longjmp`.
+        if let Some((begin, _)) = self.open.replace((time, e.function)) {
+            self.push(begin, time, e.class);
+        }
+    }
+
+    fn end(&mut self, thread: u32, time: Ns, e: &CallEnd) {
+        if self.thread != Some(thread) {
+            return;
+        }
+        let Some((begin, _)) = self.open.take_if(|(_, open)| *open == e.function) else { return };
+        self.push(begin, time, e.class);
+        if name_of(e.function) == "MPI_Finalize" {
+            self.finalize = Some(Span { thread, begin, end: time });
+        }
+    }
+
+    /// Calls of a thread do not overlap, whatever a trace says.
+    fn push(&mut self, begin: Ns, end: Ns, class: CallClass) {
+        if self.is_wanted {
+            let begin = begin.max(self.calls.last().map_or(Ns::MIN, |last| last.end));
+            let communicates = !matches!(class, CallClass::management | CallClass::file | CallClass::other);
+            self.calls.push(RankCall { begin, end: end.max(begin), communicates });
+        }
+    }
+
+    /// Why it is not known how the rank would have gone on, once all events are known.
+    pub(super) fn obstacle(&self) -> Option<String> {
+        let is_open = self.open.is_some();
+        self.obstacle.clone().or_else(|| is_open.then(|| "did not return from its last MPI call".to_owned()))
+    }
+
+    /// The number of the call that began at this time.
+    pub(super) fn number(&self, thread: u32, begin: Ns) -> Option<u32> {
+        let place = self.calls.binary_search_by_key(&begin, |call| call.begin).ok()?;
+        (self.thread == Some(thread)).then_some(place as u32)
+    }
+}
+
+/// What a call does whose result depends on which message comes first.
+fn obstacle(e: &CallBegin) -> Option<String> {
+    let name = name_of(e.function);
+    let does = match e.class {
+        CallClass::receive | CallClass::nonblocking_receive | CallClass::probe | CallClass::start
+            if e.peer == ANY =>
+        {
+            "receives messages from any source"
+        }
+        CallClass::test => "tests whether operations are complete",
+        CallClass::wait if matches!(name, "MPI_Waitany" | "MPI_Waitsome") => {
+            "goes on when any of several operations is complete"
+        }
+        CallClass::probe if matches!(name, "MPI_Iprobe" | "MPI_Improbe") => {
+            "tests whether messages are there"
+        }
+        CallClass::one_sided if name.starts_with("MPI_Win_") && name != "MPI_Win_fence" => {
+            "synchronizes one-sided communication with some ranks only"
+        }
+        _ if matches!(name, "MPI_Psend_init" | "MPI_Precv_init") => "sends or receives parts of messages",
+        CallClass::collective | CallClass::nonblocking_collective | CallClass::start
+            if name.to_ascii_lowercase().contains("neighbor_") =>
+        {
+            "takes part in neighbourhood collectives, whose neighbours are not recorded"
+        }
+        _ => return None,
+    };
+    Some(format!("{does} ({name})"))
+}
