@@ -112,14 +112,20 @@ fn draw(
         .map_err(cannot)
         .and_then(|mut terminal| {
             let mut session = Session::new(choice, watched, keyboard.as_fd());
-            loop {
-                match session.look_once(&mut terminal, is_over)? {
-                    Some(Asked::Interrupt) => child_process::interrupt_group(),
-                    Some(Asked::Quit) => return Ok(()),
-                    None if is_over() => return Ok(()),
-                    None => session.add(news()),
+            let result = loop {
+                match session.look_once(&mut terminal, is_over) {
+                    Ok(Some(Asked::Interrupt)) => child_process::interrupt_group(),
+                    Ok(Some(Asked::Quit)) => break Ok(()),
+                    Ok(None) if is_over() => break Ok(()),
+                    Ok(None) => session.add(news()),
+                    Err(failure) => break Err(failure),
                 }
+            };
+            if result.is_err() {
+                // Its destructor would report on stderr that it cannot restore the cursor.
+                std::mem::forget(terminal);
             }
+            result
         });
     let _ = disable_raw_mode();
     let _ = execute!(on, LeaveAlternateScreen);
