@@ -466,7 +466,8 @@ impl<'a> ProcessReplay<'a, '_> {
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);
-        let restart = match segments.and_then(|segments| segments.begin(segment)) {
+        let segment_begin = segments.and_then(|segments| segments.begin(segment));
+        let restart = match segment_begin {
             Some(ticks) => Restart::at(reader, ticks),
             None => window
                 .filter(|_| has_checkpoints)
@@ -480,7 +481,7 @@ impl<'a> ProcessReplay<'a, '_> {
         if let Some(restart) = restart {
             interpreter.begin_at(&restart);
             events = restart.events_before();
-            if segments.is_some() {
+            if segment_begin.is_some() {
                 interpreter.begin_segment();
             }
         }
