@@ -13,7 +13,7 @@ use omptrace_symbols::parallel;
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::model::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
 use omptrace_timeline::null_sink::NullSink;
-use omptrace_timeline::{FromSegment, Manner, Report, Segments, Timeline, replay_with};
+use omptrace_timeline::{Boundary, FromSegment, Manner, Report, Segments, Timeline, replay_with};
 use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::{Reader, summary};
 use omptrace_viewer_export::{ConvertOptions, Format, convert};
@@ -268,34 +268,71 @@ fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
 /// Threads that analyse a process in segments, at most.
 const ANALYSTS: NonZero<usize> = NonZero::new(5).expect("more than none");
 
-/// Compares the numbers of a process that is analysed in segments, each of one event or more, and in one go. Gives how many segments
-/// there are.
+/// What `stats` and `report` say of a part of a run, line by line.
+fn answers(reader: &Reader, options: &Options) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Ok((stats, report)) = Stats::with(&[reader], options) else {
+        return lines;
+    };
+    flatten("", &serde_json::to_value(&stats).expect("JSON"), &mut lines);
+    lines.push(format!("{:?}", report.processes));
+    if options.window.is_none() && options.selected.is_empty() && options.phase.is_none() {
+        let (stats, overview, _) = Stats::with_overview(&[reader], options);
+        flatten("overview", &serde_json::to_value(&stats).expect("JSON"), &mut lines);
+        lines.extend(format!("{overview:#?}").lines().map(str::to_owned));
+    }
+    lines
+}
+
+/// Segments that were analysed apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Divided {
+    /// Of whole processes.
+    pub whole: usize,
+    /// Of windows.
+    pub windows: usize,
+}
+
+/// Compares the numbers of a process that is analysed in segments, each of one event or more, and in one go: those of all of it, of
+/// a window, of a thread, and of each phase. Gives how many segments there are.
 ///
 /// # Errors
 /// The numbers differ.
-pub fn numbers_agree(reader: &Reader) -> Result<usize, String> {
+pub fn numbers_agree(reader: &Reader) -> Result<Divided, String> {
     parallel::limit_threads(ANALYSTS);
-    let Some(segments) = Segments::between_regions(reader, ANALYSTS.get(), MIN_SEGMENT) else {
-        return Ok(0);
+    let divided = |window: Option<(Ns, Ns)>| {
+        let is_wanted =
+            |at: Boundary| window.is_none_or(|(begin, end)| begin < at.region_began && at.time < end);
+        let segments = Segments::between_regions(reader, ANALYSTS.get(), MIN_SEGMENT, is_wanted);
+        segments.map_or(0, |segments| segments.count())
     };
-    let numbers = |min_segment_events| {
-        let options = Options { min_segment_events: Some(min_segment_events), ..Options::default() };
-        let (stats, report) = Stats::with(&[reader], &options).expect("nothing is selected");
-        let mut lines = Vec::new();
-        flatten("", &serde_json::to_value(&stats).expect("JSON"), &mut lines);
-        lines.push(format!("{:?}", report.processes));
-        lines
-    };
-    let (expected, found) = (numbers(u64::MAX), numbers(MIN_SEGMENT));
-    match expected == found {
-        true => Ok(segments.count()),
-        false => Err(format!(
-            "{}: numbers of {} segments:\n{}",
-            reader.path().display(),
-            segments.count(),
-            difference(&expected, &found)
-        )),
+    if divided(None) == 0 {
+        return Ok(Divided::default());
     }
+    let (stats, report) = Stats::with(&[reader], &Options::default()).expect("nothing is selected");
+    let end = report.end.max(5);
+    let windows = [(end / 5, end - end / 5), (end / 3, Ns::MAX), (Ns::MIN, end / 2)].map(Some);
+    let of_windows = windows.map(|window| Options { window, ..Options::default() });
+    let threads = stats.threads.iter().take(2).map(|thread| vec![thread.tid.to_string()]);
+    let of_threads = threads.map(|selected| Options { selected, ..Options::default() });
+    let phases = stats.phases.iter().map(|phase| Some(phase.name.clone()));
+    let of_phases = phases.map(|phase| Options { phase, ..Options::default() });
+    let parts = of_windows.into_iter().chain(of_threads).chain(of_phases);
+    for options in [Options::default()].into_iter().chain(parts) {
+        let numbers = |min_segment_events| {
+            let min_segment_events = Some(min_segment_events);
+            answers(reader, &Options { min_segment_events, ..options.clone() })
+        };
+        let (expected, found) = (numbers(u64::MAX), numbers(MIN_SEGMENT));
+        if expected != found {
+            return Err(format!(
+                "{}: numbers of segments with {options:?}:\n{}",
+                reader.path().display(),
+                difference(&expected, &found)
+            ));
+        }
+    }
+    Ok(Divided { whole: divided(None), windows: windows.map(divided).iter().sum() })
 }
 
 /// Exports a trace to Perfetto's format by that many threads, in segments of `min_segment_events` or more.
@@ -348,8 +385,12 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     }
     let first = with.checkpoint_ticks().next().map(|ticks| with.clock().ns(ticks));
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    let mut tried =
-        Tried { checkpoints, windows: 0, segments: segments_agree(&with)?, analysed: numbers_agree(&with)? };
+    let mut tried = Tried {
+        checkpoints,
+        windows: 0,
+        segments: segments_agree(&with)?,
+        analysed: numbers_agree(&with)?.whole,
+    };
     for number in 0..count {
         let begin = random(&mut state, end);
         let length = 1 + random(&mut state, end / [4, 20, 100][number % 3]);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{Accounting, Cause};
+use omptrace_analysis::{Options, Stats};
 use omptrace_tests::env::{
     Compiler, annotation_clients, compile, omptrace_program, program_on, python, python_package, root,
     runtime, talp_pages, tool_library,
@@ -544,7 +544,7 @@ fn the_chart_of_time_steps_shows_the_time_of_all_threads() {
     let traces = Traces::folder();
     let trace = steps(&traces, "600");
     let reader = Reader::open(&trace).expect("a trace");
-    let (stats, overview, _) = Stats::with_overview(&[&reader], &omptrace_symbols::Options::default());
+    let (stats, overview, _) = Stats::with_overview(&[&reader], &Options::default());
     let of_steps = stats.steps.expect("steps");
     assert_eq!((of_steps.steps_per_bin, overview.steps.len()), (3, of_steps.bins.len()));
     let phase = stats.phases.iter().find(|phase| phase.name == "time loop").expect("the steps");

@@ -40,7 +40,7 @@ pub use replay::merge::records_in_order;
 pub use replay::parallel_sinks::{KeptArguments, handed_over};
 pub use replay::process::{lifetime, process_name};
 pub use replay::report::{EventCounts, ProcessReport, Report};
-pub use replay::segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
+pub use replay::segments::{Boundary, FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
 pub use replay::{Timeline, replay, replay_with};
 pub use runtime_quirks::Dialect;
 pub use runtime_quirks::capabilities::{Reports, waits_are_short_where_oversubscribed};

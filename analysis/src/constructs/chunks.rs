@@ -13,18 +13,25 @@ pub(crate) struct ChunkCollector {
     /// By location, the open regions, each with its start.
     open: Vec<Vec<(RegionId, Ns)>>,
     by_loop: BTreeMap<RegionId, Histogram>,
+    /// The durations in the later segments of the process, which have other numbers of regions.
+    later: ChunkDurations,
 }
 
 impl ChunkCollector {
     /// The number of chunks per power of two of their duration in nanoseconds, by the name of the loop construct.
-    pub(crate) fn durations(self) -> ChunkDurations {
-        let mut durations = ChunkDurations::default();
+    pub(crate) fn durations(mut self) -> ChunkDurations {
+        let mut durations = std::mem::take(&mut self.later);
         for (of_loop, histogram) in self.by_loop {
             if let Some((name, _)) = self.regions.get(of_loop.0 as usize) {
                 durations.0.entry(name.clone()).or_default().merge(&histogram);
             }
         }
         durations
+    }
+
+    /// Adds the chunks of the following segment of the process.
+    pub(crate) fn append(&mut self, next: ChunkCollector) {
+        self.later.merge(next.durations());
     }
 
     fn leave(&mut self, location: LocationId, time: Ns) {
@@ -61,6 +68,7 @@ impl Sink for ChunkCollector {
                 self.open[location].push((enter.region, enter.at.time));
             }
             Item::Leave(leave) => self.leave(leave.at.location, leave.at.time),
+            Item::Segment => self.by_loop.clear(),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::constructs::ranges::{Instance, Path, Ranges, Wanted};
 use crate::model::place::Place;
+use crate::passes::segments::Continues;
 use crate::passes::window::Windows;
 
 /// The name under which the time with recording on appears among the phases.
@@ -216,16 +217,6 @@ impl PhaseCollector {
         self.owners = FastMap::default();
         self.switches.clear();
         self.locations.iter_mut().for_each(|phases| phases.left.clear());
-    }
-
-    /// Adds the phases of a later segment of the process.
-    pub(crate) fn append(&mut self, mut next: PhaseCollector) {
-        next.name_owners();
-        self.instances += next.instances;
-        self.phases.merge(next.phases);
-        self.ranges.merge(next.ranges);
-        self.switches.extend(next.switches);
-        self.end = next.end;
     }
 
     /// Identifies owners by name from now on: the numbers of regions are this collector's own.
@@ -445,6 +436,24 @@ impl PhaseCollector {
             }
         }
     }
+}
+
+impl Continues for PhaseCollector {
+    fn end_segment(&mut self) -> bool {
+        true
+    }
+
+    fn append(&mut self, mut next: PhaseCollector) -> bool {
+        next.name_owners();
+        self.instances += next.instances;
+        self.phases.merge(next.phases);
+        self.ranges.merge(next.ranges);
+        self.switches.extend(next.switches);
+        self.end = next.end;
+        true
+    }
+
+    fn complete(&mut self) {}
 }
 
 impl Sink for PhaseCollector {

@@ -120,6 +120,12 @@ impl<T: Merge> Bins<T> {
         self.cells.get(index)
     }
 
+    /// Like [`Bins::get`].
+    pub(crate) fn get_mut(&mut self, number: i64) -> Option<&mut T> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.cells.get_mut(index)
+    }
+
     /// The bin that contains `time`.
     pub(crate) fn at(&mut self, time: Ns, max: usize) -> &mut T {
         self.cover(time, time, max);

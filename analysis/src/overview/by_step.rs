@@ -4,6 +4,7 @@
 //! spans of threads --> the instances that they overlap --> sums by cause, of each bin of steps
 //! ```
 
+use std::any::Any;
 use std::sync::Arc;
 
 use omptrace_timeline::model::Ns;
@@ -129,6 +130,23 @@ impl StateObserver for ByStep {
 
     fn add_gaps(&mut self, index: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
         self.add(index, gaps, Cause::Unobserved, None, None);
+    }
+
+    fn begin_segment(&mut self) {
+        self.bins.fill(Accounting::default());
+        self.pending.fill_with(PendingBarriers::default);
+    }
+
+    fn append(&mut self, next: Box<dyn StateObserver>, _: &dyn Fn(PlaceId) -> PlaceId) -> bool {
+        let next: Box<dyn Any> = next;
+        let Ok(next) = next.downcast::<ByStep>() else {
+            return false;
+        };
+        for (own, next) in self.bins.iter_mut().zip(&next.bins) {
+            own.merge(next);
+        }
+        self.pending = next.pending;
+        true
     }
 }
 

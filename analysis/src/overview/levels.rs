@@ -7,7 +7,7 @@ use omptrace_timeline::model::{
     CountValue, CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
 };
 
-use super::bins::{Bins, MAX_BINS, Merge};
+use super::bins::{Bins, MAX_BINS, Merge, merge_bins};
 
 /// Maximum number of levels in an overview.
 const MAX_LEVELS: usize = 32;
@@ -34,6 +34,8 @@ struct Gathered {
     bins: Bins<Area>,
     /// For a counter: its current value, and since when.
     last: Option<(Ns, CountValue)>,
+    /// The time of its first value.
+    first: Option<Ns>,
 }
 
 impl Gathered {
@@ -55,6 +57,22 @@ impl Gathered {
             self.add((since, time), before);
         }
         self.last = value.map(|value| (time, value));
+        self.first = self.first.or(Some(time));
+    }
+
+    /// A segment of the process begins: what was before is not counted.
+    fn begin_segment(&mut self) {
+        self.bins = Bins::default();
+        (self.last, self.first) = (None, None);
+    }
+
+    /// Adds the same level in the following segment. A counter keeps its value until its first one there.
+    fn append(&mut self, mut next: Gathered) {
+        if let Some(first) = next.first {
+            self.count(first, None);
+            self.last = next.last;
+        }
+        merge_bins(&mut self.bins, &mut next.bins, MAX_BINS);
     }
 }
 
@@ -77,8 +95,19 @@ impl LevelCollector {
         Levels(levels.map(|level| (self.process.clone(), level)).collect())
     }
 
+    /// Adds the levels of the following segment of the process.
+    pub(crate) fn append(&mut self, next: LevelCollector) {
+        for level in next.levels {
+            let mut known = self.levels.iter_mut();
+            match known.find(|known| (&known.name, known.unit) == (&level.name, level.unit)) {
+                Some(known) => known.append(level),
+                None => self.levels.push(level),
+            }
+        }
+    }
+
     fn add(&mut self, name: String, unit: &'static str) -> usize {
-        self.levels.push(Gathered { name, unit, bins: Bins::default(), last: None });
+        self.levels.push(Gathered { name, unit, bins: Bins::default(), last: None, first: None });
         self.levels.len() - 1
     }
 
@@ -121,6 +150,7 @@ impl Sink for LevelCollector {
                     self.levels[*level].add((interval.begin, interval.end), CountValue::Whole(1));
                 }
             }
+            Item::Segment => self.levels.iter_mut().for_each(Gathered::begin_segment),
             Item::Summary(_, summary) => {
                 let levels = self.levels.iter_mut();
                 levels.for_each(|level| level.count(summary.end, None));
@@ -195,5 +225,29 @@ mod tests {
         let levels = collector.levels().draw(10, 0, 6);
         assert_eq!(levels[0].means, [0.0, 4.0, 4.0, 0.25, -1.0, 0.0]);
         assert_eq!(levels.len(), 1);
+    }
+
+    #[test]
+    fn segments_add_up() {
+        let counted = |values: &[(Ns, i64)]| {
+            let mut collector = LevelCollector::default();
+            let level = collector.add("in use".to_owned(), "bytes");
+            for (time, value) in values {
+                collector.levels[level].count(time << 10, Some((*value).into()));
+            }
+            collector
+        };
+        let drawn = |mut collector: LevelCollector| {
+            collector.levels[0].count(9 << 10, None);
+            collector.levels().draw(10, 0, 9).remove(0).means
+        };
+        let whole = drawn(counted(&[(1, 4), (3, 2), (6, 3)]));
+        let mut first = counted(&[(1, 4), (3, 2)]);
+        first.append(counted(&[]));
+        let mut last = counted(&[(0, 100)]);
+        last.levels.iter_mut().for_each(Gathered::begin_segment);
+        last.levels[0].count(6 << 10, Some(3.into()));
+        first.append(last);
+        assert_eq!(drawn(first), whole);
     }
 }

@@ -7,6 +7,7 @@
 
 mod bins;
 pub(crate) mod by_step;
+pub(crate) mod fixed_bins;
 pub(crate) mod levels;
 pub(crate) mod mpi_efficiency;
 pub(crate) mod ranks;
@@ -22,10 +23,12 @@ use crate::model::place::Place;
 use crate::model::place_id::{PlaceId, SERIAL};
 use crate::model::region_table::Regions;
 use crate::model::state_sums::Sums;
+use crate::model::sum::Sum as _;
 use crate::states::observer::{AwaitedMutex, StateObserver};
 
 use bins::{Bins, MAX_BINS, MIN_WIDTH, Merge, merge_bins};
 pub use by_step::StepTime;
+use fixed_bins::{FixedBins, without_serial_places};
 pub use levels::Level;
 use levels::Levels;
 
@@ -81,12 +84,14 @@ struct Thread {
 /// An outermost region: its visits and their durations.
 #[derive(Clone, Debug, Default)]
 struct Region {
+    /// The position in the order of first visits.
+    number: usize,
     visits: Bins<u64>,
     durations: Vec<u64>,
 }
 
 /// Collects the [`Overview`] of a process while the states of its threads are computed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OverviewCollector {
     max_rows: usize,
     max_cells: usize,
@@ -96,6 +101,8 @@ pub(crate) struct OverviewCollector {
     threads: Vec<Thread>,
     regions: BTreeMap<PlaceId, Region>,
     has_more_regions: bool,
+    /// The bins of a process that is analysed alone.
+    fixed: Option<FixedBins>,
 }
 
 /// The part of an [`Overview`] that comes from one process.
@@ -136,7 +143,13 @@ impl OverviewCollector {
             threads: Vec::new(),
             regions: BTreeMap::new(),
             has_more_regions: false,
+            fixed: None,
         }
+    }
+
+    /// Uses these bins, because the process may be analysed in segments.
+    pub(crate) fn in_fixed_bins(self, fixed: FixedBins) -> OverviewCollector {
+        OverviewCollector { fixed: Some(fixed), ..self }
     }
 
     fn max_bins(&self) -> usize {
@@ -148,6 +161,7 @@ impl OverviewCollector {
         self.threads.push(Thread { location, pending: None });
         if self.threads.len().div_ceil(self.per_row) > self.max_rows {
             self.per_row *= 2;
+            self.fixed.iter_mut().for_each(FixedBins::share_rows);
             self.rows = paired(std::mem::take(&mut self.rows), |row, mut other| {
                 merge_bins(row, &mut other, MAX_BINS);
             });
@@ -169,11 +183,16 @@ impl OverviewCollector {
         place: Option<PlaceId>,
     ) {
         let max = self.max_bins();
-        let Some(row) = self.rows.get_mut(index / self.per_row) else {
+        let number = index / self.per_row;
+        let Some(row) = self.rows.get_mut(number) else {
             return;
         };
-        let place = place.unwrap_or(SERIAL);
+        let place = without_serial_places(place);
         for (begin, end) in spans {
+            if let Some(fixed) = &mut self.fixed {
+                row.widen_to(fixed.width(max));
+                fixed.add(number, (begin, end), place);
+            }
             row.fill(begin, end, max, |cell, part| {
                 cell.accounting.add(cause, part);
                 cell.vote((place, part));
@@ -209,16 +228,62 @@ impl OverviewCollector {
             self.has_more_regions = true;
             return;
         }
-        let region = self.regions.entry(region).or_default();
+        let number = self.regions.len();
+        let region = self.regions.entry(region).or_insert_with(|| Region { number, ..Region::default() });
         *region.visits.at(begin, MAX_VISIT_BINS) += 1;
         region.durations.resize(DURATION_CLASSES, 0);
         let class = end.abs_diff(begin).max(1).ilog2() as usize;
         region.durations[class] += 1;
     }
 
+    /// Whether the bins have their final width, so that those of another segment can be added.
+    fn has_fixed_bins(&self, rows: &[Bins<Cell>]) -> bool {
+        let mut rows = rows.iter().filter(|row| !row.cells.is_empty());
+        self.fixed.as_ref().is_some_and(|fixed| rows.all(|row| fixed.have_width(row.width)))
+    }
+
+    /// Adds the following segment; `place` maps its places to those here. False if the two do not fit together.
+    pub(crate) fn append(&mut self, mut next: OverviewCollector, place: &dyn Fn(PlaceId) -> PlaceId) -> bool {
+        let fits = self.has_fixed_bins(&self.rows)
+            && next.has_fixed_bins(&next.rows)
+            && (self.rows.len(), self.per_row) == (next.rows.len(), 1)
+            && !next.has_more_regions;
+        let (true, Some(fixed), Some(next_fixed)) = (fits, &mut self.fixed, next.fixed.take()) else {
+            return false;
+        };
+        let place = |id: PlaceId| match id {
+            SERIAL.. => SERIAL,
+            id => place(id),
+        };
+        fixed.append(next_fixed, &place);
+        for (row, mut next) in self.rows.iter_mut().zip(next.rows) {
+            for (id, _) in next.cells.iter_mut().map(|cell| &mut cell.most).filter(|most| most.1 > 0) {
+                *id = place(*id);
+            }
+            merge_bins(row, &mut next, MAX_BINS);
+        }
+        self.threads = next.threads;
+        let mut regions: Vec<(PlaceId, Region)> = next.regions.into_iter().collect();
+        regions.sort_by_key(|(_, region)| region.number);
+        for (id, mut region) in regions {
+            let (id, number) = (place(id), self.regions.len());
+            if !self.regions.contains_key(&id) && number >= MAX_REGIONS {
+                self.has_more_regions = true;
+                continue;
+            }
+            let known = self.regions.entry(id).or_insert_with(|| Region { number, ..Region::default() });
+            merge_bins(&mut known.visits, &mut region.visits, MAX_VISIT_BINS);
+            known.durations.resize(DURATION_CLASSES, 0);
+            for (sum, count) in known.durations.iter_mut().zip(region.durations) {
+                *sum += count;
+            }
+        }
+        true
+    }
+
     /// Completes the data when the process has ended.
     pub(crate) fn finish(
-        self,
+        mut self,
         process: &str,
         names: &[Option<String>],
         life: (Ns, Ns),
@@ -229,21 +294,44 @@ impl OverviewCollector {
             let name = thread.and_then(|thread| names.get(thread.location));
             name.cloned().flatten().unwrap_or_default()
         };
+        let mut rows = std::mem::take(&mut self.rows);
+        let has_fixed = self.has_fixed_bins(&rows);
+        let fixed = self.fixed.take().filter(|_| has_fixed);
+        let words = |place: PlaceId| match place {
+            SERIAL.. => "serial code".to_owned(),
+            id => regions.places[id as usize].long(),
+        };
         let mut numbers: BTreeMap<String, PlaceId> = BTreeMap::new();
         let mut place_names = Vec::new();
-        let (threads, per_row) = (&self.threads, self.per_row);
-        let mut rows: Vec<Row> = Vec::new();
-        for (mut bins, threads) in self.rows.into_iter().zip(threads.chunks(per_row)) {
-            for (place, _) in bins.cells.iter_mut().map(|cell| &mut cell.most) {
-                let words = match *place {
-                    SERIAL.. => "serial code".to_owned(),
-                    id => regions.places[id as usize].long(),
+        let mut number_of = |words: String| {
+            *numbers.entry(words).or_insert_with_key(|words| {
+                place_names.push(words.clone());
+                place_names.len() as PlaceId - 1
+            })
+        };
+        for bins in &mut rows {
+            for (place, weight) in bins.cells.iter_mut().map(|cell| &mut cell.most) {
+                *place = match *weight {
+                    0 => PlaceId::MAX,
+                    _ => number_of(words(*place)),
                 };
-                *place = *numbers.entry(words).or_insert_with_key(|words| {
-                    place_names.push(words.clone());
-                    place_names.len() as PlaceId - 1
-                });
             }
+        }
+        for ((row, bin), times) in fixed.into_iter().flat_map(FixedBins::into_times) {
+            let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
+            for (place, ns) in times {
+                by_name.entry(words(place)).or_default().grow_by(ns);
+            }
+            if let Some(cell) = rows.get_mut(row).and_then(|row| row.get_mut(bin))
+                && let Some((name, weight)) = most_of(by_name)
+            {
+                cell.most = (number_of(name), weight);
+            }
+        }
+        let (threads, per_row) = (&self.threads, self.per_row);
+        let of_rows = rows;
+        let mut rows: Vec<Row> = Vec::new();
+        for (bins, threads) in of_rows.into_iter().zip(threads.chunks(per_row)) {
             rows.push(Row {
                 process: process.to_owned(),
                 first: name_of(threads.first()),
@@ -304,6 +392,28 @@ impl StateObserver for OverviewCollector {
     fn add_gaps(&mut self, index: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
         self.add(index, gaps, Cause::Unobserved, None);
     }
+
+    fn begin_process(&mut self, begin: Ns, ended: Option<Ns>) {
+        self.fixed.iter_mut().for_each(|fixed| fixed.set_life(begin, ended));
+    }
+
+    fn begin_segment(&mut self) {
+        self.rows.fill_with(Bins::default);
+        self.threads.iter_mut().for_each(|thread| thread.pending = None);
+        self.regions.clear();
+        self.has_more_regions = false;
+        self.fixed.iter_mut().for_each(FixedBins::begin_segment);
+    }
+}
+
+/// The largest of these times and its name, with its distance from the second largest; at least 1.
+fn most_of(times: BTreeMap<String, u64>) -> Option<(String, u64)> {
+    let mut times: Vec<(String, u64)> = times.into_iter().collect();
+    // Equal times remain in the order of names.
+    times.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let second = times.get(1).map_or(0, |(_, ns)| *ns);
+    let (name, ns) = times.into_iter().next()?;
+    Some((name, (ns - second).max(1)))
 }
 
 /// Merges pairs of neighbours.

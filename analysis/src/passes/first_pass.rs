@@ -1,7 +1,11 @@
 //! The first pass over a process: all numbers but those that need a replay.
 
+use omptrace_timeline::Boundary;
+
 use super::*;
+use crate::overview::fixed_bins::FixedBins;
 use crate::passes::replay_log::{Logged, ReplayLog};
+use crate::passes::segments::Continues;
 
 impl Run<'_> {
     /// The results of the first pass for one process.
@@ -16,23 +20,33 @@ impl Run<'_> {
             return self.of_summary(number as u32, summary, &member.start);
         }
         let (of_functions, of_counters) = (windows.clone(), windows.clone());
-        let collector = || Collector::new(number as u32, self.selected.clone());
-        let in_segments = self.of_segments(self.manner, || First {
-            phases: PhaseCollector::default(),
-            numbers: collector().of_segment(),
-            answers: self.collector().of_segment(),
-        });
-        let mut numbers = Numbers {
-            phases: PhaseCollector::within(windows.clone()),
-            windowed: Windowed::new(windows.clone(), collector()),
-        };
         let is_whole = windows.is_none();
-        let processes = self.members.len();
-        let gathering = self.has_overview.then(|| OverviewCollector::new(processes));
         let has_spans = awaited.is_some();
-        let ranks = awaited.zip(member.reader).map(|(awaited, reader)| RankSpans::of(awaited, reader));
-        let collector = self.collector().with_observers(gathering, ranks).with_functions();
-        let mut answers = Windowed::new(windows, collector);
+        let overview = self.has_overview.then(|| self.overview_collector(member.reader));
+        let first = |is_segment: bool| {
+            let ranks = awaited.clone().zip(member.reader);
+            let ranks = ranks.map(|(awaited, reader)| RankSpans::of(awaited, reader));
+            let numbers = Collector::new(number as u32, self.selected.clone());
+            let answers = self.collector().with_observers(overview.clone(), ranks);
+            let (numbers, answers) = match is_segment {
+                true => (numbers.of_segment(), answers.of_segment()),
+                // Traces with samples have no segments.
+                false => (numbers, answers.with_functions()),
+            };
+            First {
+                numbers: Numbers {
+                    phases: PhaseCollector::within(windows.clone()),
+                    windowed: Windowed::new(windows.clone(), numbers),
+                },
+                answers: Windowed::new(windows.clone(), answers),
+                levels: self.has_overview.then(LevelCollector::default),
+            }
+        };
+        let in_segments = self.of_segments(self.segments.as_ref(), self.manner, || first(true));
+        let (mut first, in_segments) = match in_segments {
+            Some((first, report)) => (first, Some(report)),
+            None => (first(false), None),
+        };
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
         if self.has_overview {
             functions = functions.with_stacks();
@@ -40,8 +54,7 @@ impl Run<'_> {
         let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);
-        let mut levels = LevelCollector::default();
-        let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers];
+        let mut sinks: Vec<&mut dyn Sink> = vec![&mut first.numbers, &mut first.answers];
         // Every item goes to every sink, so a sink is added only if the trace has items for it.
         let reader = member.reader;
         if reader.is_some_and(|reader| why_no_samples(reader).is_none()) {
@@ -53,9 +66,7 @@ impl Run<'_> {
         if self.is_summarised {
             sinks.push(&mut earliest);
         }
-        if self.has_overview {
-            sinks.push(&mut levels);
-        }
+        sinks.extend(first.levels.iter_mut().map(|levels| levels as &mut dyn Sink));
         let is_logged = in_segments.is_none() && is_whole && self.is_logged(reader);
         let with_checkpoints = Manner {
             chunks: is_logged,
@@ -64,12 +75,7 @@ impl Run<'_> {
         };
         let mut replay_log = None;
         let report = match in_segments {
-            Some((first, report)) => {
-                numbers.phases = first.phases;
-                numbers.windowed.inner = first.numbers;
-                answers.inner = first.answers;
-                report
-            }
+            Some(report) => report,
             None if is_logged => {
                 let (report, log) = self.handed_over(sinks, |sink| {
                     let mut logged = Logged { log: ReplayLog::default(), sink };
@@ -81,6 +87,7 @@ impl Run<'_> {
             }
             None => self.replay_in(with_checkpoints, number, sinks),
         };
+        let First { numbers, answers, levels } = first;
         let (mut part, gathered, spans) = answers.inner.finish_with_observed();
         if reader.is_some_and(mpi::is_unseen) {
             part.set_unseen_mpi();
@@ -110,7 +117,7 @@ impl Run<'_> {
             part,
             gathered: gathered.into_iter().collect(),
             rank_spans: has_spans.then_some(spans).into_iter().collect(),
-            levels: levels.levels(),
+            levels: levels.map_or(Levels::default(), LevelCollector::levels),
             phases,
             ranges,
             functions: functions.sums(),
@@ -119,6 +126,17 @@ impl Run<'_> {
             earliest: earliest.0,
             replay_log,
         })
+    }
+
+    fn overview_collector(&self, reader: Option<&Reader>) -> OverviewCollector {
+        let collector = OverviewCollector::new(self.members.len());
+        match reader.filter(|_| self.members.len() == 1) {
+            Some(reader) => {
+                let boundaries = Boundary::all(reader).iter().map(|boundary| boundary.time).collect();
+                collector.in_fixed_bins(FixedBins::new(reader.clock().ns(reader.last_ticks()), boundaries))
+            }
+            None => collector,
+        }
     }
 
     /// Whether the first pass keeps what the second one needs.
@@ -150,6 +168,49 @@ impl Run<'_> {
             earliest: 0,
             replay_log: None,
         })
+    }
+}
+
+/// The first pass over a process or a segment of it.
+struct First {
+    numbers: Numbers,
+    answers: Windowed<collector::Collector<0>>,
+    /// For the overview.
+    levels: Option<LevelCollector>,
+}
+
+impl Sink for First {
+    fn wants(&self) -> Wants {
+        let wants = self.numbers.wants().and(self.answers.wants());
+        self.levels.iter().fold(wants, |wants, levels| wants.and(levels.wants()))
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        self.numbers.item(item);
+        self.answers.item(item);
+        if let Some(levels) = &mut self.levels {
+            levels.item(item);
+        }
+    }
+}
+
+impl Continues for First {
+    fn end_segment(&mut self) -> bool {
+        // No short circuit: both must end their segment, even if the first one does not fit.
+        self.numbers.windowed.end_segment() & self.answers.end_segment()
+    }
+
+    fn append(&mut self, next: First) -> bool {
+        self.numbers.phases.append(next.numbers.phases);
+        if let (Some(levels), Some(next)) = (&mut self.levels, next.levels) {
+            levels.append(next);
+        }
+        self.numbers.windowed.append(next.numbers.windowed) && self.answers.append(next.answers)
+    }
+
+    fn complete(&mut self) {
+        self.numbers.windowed.complete();
+        self.answers.complete();
     }
 }
 

@@ -9,7 +9,7 @@
 //! A segment begins and ends between two parallel regions, where only the initial thread continues. So all sums of the
 //! process are the sums over its segments, to the nanosecond, and the numbers are the same as without segments.
 
-use omptrace_timeline::MAX_STREAMS;
+use omptrace_timeline::{Boundary, MAX_STREAMS};
 
 use super::*;
 use crate::passes::segments::Continues;
@@ -18,31 +18,35 @@ use crate::passes::segments::Continues;
 const MIN_EVENTS: u64 = 1 << 16;
 
 impl<'a> Run<'a> {
-    /// Divides the process into segments, if it has checkpoints and several threads can analyse it.
+    /// Allows the process to be analysed in segments.
     pub(super) fn in_segments(self) -> Run<'a> {
-        let Options { window, phase, selected, min_segment_events, .. } = self.options;
-        let is_all = window.is_none() && phase.is_none() && selected.is_empty();
-        let segments = match &self.members[..] {
-            [Member { reader: Some(reader), summary: None, .. }] if is_all => {
-                // Each thread reads all streams.
-                let fitting = MAX_STREAMS / reader.streams().len().max(1);
-                let parts = parallel::threads().min(fitting);
-                let min_events = min_segment_events.unwrap_or(MIN_EVENTS);
-                Segments::between_regions(reader, parts, min_events)
-            }
-            _ => None,
+        Run { is_divisible: true, ..self }
+    }
+
+    /// The segments of the process, if it has checkpoints and several threads can analyse it. If only `windows` are
+    /// analysed, a segment begins only if the parallel region before it began in the same window: then all regions that
+    /// are open or have just ended count, as they do without windows.
+    pub(super) fn segments_within(&self, windows: Option<&Windows>) -> Option<Segments> {
+        let [Member { reader: Some(reader), summary: None, .. }] = &self.members[..] else {
+            return None;
         };
-        Run { segments, ..self }
+        // Each thread reads all streams.
+        let fitting = MAX_STREAMS / reader.streams().len().max(1);
+        let parts = parallel::threads().min(fitting);
+        let min_events = self.options.min_segment_events.unwrap_or(MIN_EVENTS);
+        let is_wanted = |at: Boundary| windows.is_none_or(|windows| windows.hold(at.region_began, at.time));
+        self.is_divisible.then(|| Segments::between_regions(reader, parts, min_events, is_wanted)).flatten()
     }
 
     /// The collectors of the process, added up over its segments, and the report. `None` if there are no segments, or
     /// if they do not fit together.
     pub(super) fn of_segments<C: Continues + Send>(
         &self,
+        segments: Option<&Segments>,
         manner: Manner,
         new: impl Fn() -> C + Sync + Send,
     ) -> Option<(C, Report)> {
-        let segments = self.segments.as_ref()?;
+        let segments = segments?;
         // Looking names up in debug information takes long, so it is done once for all segments.
         let names = Table::of(self.members.first()?.reader?, &self.options.symbols);
         let manner = Manner { ahead: false, ..manner };
@@ -67,42 +71,5 @@ impl<'a> Run<'a> {
         }
         all.complete();
         Some((all, report))
-    }
-}
-
-/// The first pass over a segment.
-pub(super) struct First {
-    pub(super) phases: PhaseCollector,
-    pub(super) numbers: Collector,
-    pub(super) answers: collector::Collector<0>,
-}
-
-impl Sink for First {
-    fn wants(&self) -> Wants {
-        let wants = self.phases.wants().and(self.numbers.wants());
-        wants.and(self.answers.wants())
-    }
-
-    fn item(&mut self, item: &Item<'_>) {
-        self.phases.item(item);
-        self.numbers.item(item);
-        self.answers.item(item);
-    }
-}
-
-impl Continues for First {
-    fn end_segment(&mut self) -> bool {
-        // No short circuit: both must end their segment, even if the first one does not fit.
-        self.numbers.end_segment() & self.answers.end_segment()
-    }
-
-    fn append(&mut self, next: First) -> bool {
-        self.phases.append(next.phases);
-        self.numbers.append(next.numbers) && self.answers.append(next.answers)
-    }
-
-    fn complete(&mut self) {
-        self.numbers.complete();
-        self.answers.complete();
     }
 }

@@ -35,7 +35,6 @@ use omptrace_timeline::{
 use omptrace_trace_format::{Reader, Severity};
 
 use crate::constructs::chunks::{ChunkCollector, ChunkDurations};
-use in_segments::First;
 use input::Merged;
 use second_pass::Changes;
 
@@ -126,10 +125,9 @@ impl Stats {
         run.answers().map(|(stats, ..)| stats).unwrap_or_default()
     }
 
-    /// Like [`Stats::of`], and also an overview of the threads' states over time.
-    pub fn with_overview(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Overview, Report) {
-        let options = Options { symbols: symbols.clone(), ..Options::default() };
-        let run = Run { has_overview: true, ..Run::of(&Input::traces(inputs), &options) };
+    /// Like [`Stats::with`], and also an overview of the threads' states over time. `options` select everything.
+    pub fn with_overview(inputs: &[&Reader], options: &Options) -> (Stats, Overview, Report) {
+        let run = Run { has_overview: true, ..Run::of(&Input::traces(inputs), options).in_segments() };
         // Without a selection, there is always an answer.
         run.answers().unwrap_or_default()
     }
@@ -164,11 +162,12 @@ struct Finished {
 }
 
 impl Run<'_> {
-    fn answers(&self) -> Result<(Stats, Overview, Report), NoAnswer> {
+    fn answers(mut self) -> Result<(Stats, Overview, Report), NoAnswer> {
         let windows = match &self.sample {
             Some(sample) => Some(sample.windows.clone()),
             None => self.windows()?,
         };
+        self.segments = self.segments_within(windows.as_ref());
         let all = self.all(windows.as_ref())?;
         let finished = self.finish(windows.as_ref(), all)?;
         Ok((finished.stats, finished.overview, finished.report))
@@ -418,7 +417,9 @@ struct Run<'a> {
     is_summarised: bool,
     /// Performs a second pass.
     replays: bool,
-    /// The segments of the only process, which is analysed completely; `None` if it is not analysed in segments.
+    /// The only process may be analysed in segments.
+    is_divisible: bool,
+    /// Its segments; `None` if it is not analysed in segments.
     segments: Option<Segments>,
     /// Only these parts of the only process are read.
     sample: Option<Sample>,
@@ -488,6 +489,7 @@ impl<'a> Run<'a> {
             },
             has_overview: false,
             is_summarised: false,
+            is_divisible: false,
             segments: None,
             sample: None,
         }

@@ -36,10 +36,15 @@ impl Run<'_> {
 
     /// The phases of all processes.
     fn all_phases(&self) -> (Phases, Ranges) {
+        let segments = self.segments_within(None);
         let (mut phases, mut ranges) = (Phases::default(), Ranges::default());
         for (of_process, its_ranges) in self.each(|number| {
-            let mut collector = PhaseCollector::default();
-            self.replay(number, vec![&mut collector]);
+            let in_segments = self.of_segments(segments.as_ref(), self.manner, PhaseCollector::default);
+            let collector = in_segments.map(|(collector, _)| collector).unwrap_or_else(|| {
+                let mut collector = PhaseCollector::default();
+                self.replay(number, vec![&mut collector]);
+                collector
+            });
             collector.finish()
         }) {
             phases.merge(of_process);

@@ -4,6 +4,7 @@ use super::*;
 use crate::model::accounting::Accounting;
 use crate::overview::by_step::StepTimes;
 use crate::passes::replay_log::ReplayLog;
+use crate::passes::segments::Continues;
 use crate::what_if::MAX_SCENARIOS;
 
 /// Maximum number of threads that schedule regions on other numbers of threads. Each thread may hold some large phases.
@@ -33,6 +34,76 @@ pub(super) struct Changes<'p> {
     pub(super) log: Option<&'p ReplayLog>,
 }
 
+/// The second pass over a segment of the only process.
+struct Segment {
+    replayed: Option<Windowed<collector::Collector<MAX_SCENARIOS>>>,
+    phases: Vec<Windowed<collector::Collector<0>>>,
+    chunks: Option<ChunkCollector>,
+    by_step: Option<collector::Collector<0>>,
+}
+
+impl Segment {
+    fn results(self) -> Second {
+        Second {
+            predicted: self.replayed.and_then(|replayed| replayed.inner.predicted()),
+            phases: self.phases.into_iter().map(|of_phase| of_phase.inner.finish()).collect(),
+            chunks: self.chunks.map_or(ChunkDurations::default(), ChunkCollector::durations),
+            steps: self.by_step.map_or(Vec::new(), collector::Collector::finish_with_steps),
+        }
+    }
+}
+
+impl Sink for Segment {
+    fn wants(&self) -> Wants {
+        let replayed = self.replayed.iter().map(Sink::wants);
+        let phases = self.phases.iter().map(Sink::wants);
+        let chunks = self.chunks.iter().map(Sink::wants);
+        let by_step = self.by_step.iter().map(Sink::wants);
+        replayed.chain(phases).chain(chunks).chain(by_step).fold(Wants::NONE, Wants::and)
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        if let Some(replayed) = &mut self.replayed {
+            replayed.item(item);
+        }
+        for phase in &mut self.phases {
+            phase.item(item);
+        }
+        if let Some(chunks) = &mut self.chunks {
+            chunks.item(item);
+        }
+        if let Some(by_step) = &mut self.by_step {
+            by_step.item(item);
+        }
+    }
+}
+
+impl Continues for Segment {
+    fn end_segment(&mut self) -> bool {
+        // No short circuit: all must end their segment, even if one of them does not fit.
+        let replayed = self.replayed.iter_mut().fold(true, |fits, it| it.end_segment() & fits);
+        let phases = self.phases.iter_mut().fold(true, |fits, it| it.end_segment() & fits);
+        let by_step = self.by_step.iter_mut().fold(true, |fits, it| it.end_segment() & fits);
+        replayed & phases & by_step
+    }
+
+    fn append(&mut self, next: Segment) -> bool {
+        if let (Some(chunks), Some(next)) = (&mut self.chunks, next.chunks) {
+            chunks.append(next);
+        }
+        let mut pairs = self.phases.iter_mut().zip(next.phases);
+        self.replayed.as_mut().zip(next.replayed).is_none_or(|(own, next)| own.append(next))
+            && pairs.all(|(own, next)| own.append(next))
+            && self.by_step.as_mut().zip(next.by_step).is_none_or(|(own, next)| own.append(next))
+    }
+
+    fn complete(&mut self) {
+        self.replayed.iter_mut().for_each(Continues::complete);
+        self.phases.iter_mut().for_each(Continues::complete);
+        self.by_step.iter_mut().for_each(Continues::complete);
+    }
+}
+
 impl Second {
     /// The results of replaying changes alone.
     fn of(replayed: collector::Collector<MAX_SCENARIOS>) -> Second {
@@ -51,18 +122,25 @@ impl Run<'_> {
         let with_chunks = Manner { chunks: true, ..self.manner };
         let only_changes = phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty();
         let log = log.filter(|_| only_changes);
-        if only_changes {
-            let in_segments = self.of_segments(with_chunks, || {
-                collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
-            });
-            if let Some((replayed, _)) = in_segments {
+        let in_segments = self.of_segments(self.segments.as_ref(), with_chunks, || Segment {
+            replayed: (!plans.is_empty()).then(|| {
+                let collector = collector::Collector::replaying(plans, numbers.to_vec());
+                Windowed::new(windows.cloned(), collector.of_segment())
+            }),
+            phases: phases
+                .iter()
+                .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector().of_segment()))
+                .collect(),
+            chunks: has_chunks.then(ChunkCollector::default),
+            by_step: steps.map(|times| self.collector().with_steps(times.clone()).of_segment()),
+        });
+        if let Some((segments, _)) = in_segments {
+            return segments.results();
+        }
+        if let Some(log) = log.filter(|_| self.sink_threads == 0) {
+            let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
+            if log.replay(&mut replayed).is_ok() {
                 return Second::of(replayed);
-            }
-            if let Some(log) = log.filter(|_| self.sink_threads == 0) {
-                let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
-                if log.replay(&mut replayed).is_ok() {
-                    return Second::of(replayed);
-                }
             }
         }
         // Replays of changes and scheduling on other numbers of threads are independent, so they can be separate sinks.

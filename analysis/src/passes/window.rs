@@ -12,6 +12,8 @@ use omptrace_timeline::model::{
     Enter, Instant, Interval, Item, Leave, Lifetime, Ns, Point, Process, Sink, Summary, Wants,
 };
 
+use crate::passes::segments::Continues;
+
 /// Larger than the distance of any time in a trace from the timeline's start; differences of two such values do not
 /// overflow.
 const FAR: Ns = 1 << 60;
@@ -89,6 +91,11 @@ impl Windows {
         self.last_begun(time).is_some_and(|span| time < span.end)
     }
 
+    /// Whether one window contains all times from `begin` to `end`.
+    pub(crate) fn hold(&self, begin: Ns, end: Ns) -> bool {
+        self.last_begun(begin).is_some_and(|span| span.begin < begin && end < span.end)
+    }
+
     /// How much of an interval lies in windows, in ns; `None` if it does not touch any.
     pub(crate) fn overlap(&self, begin: Ns, end: Ns) -> Option<u64> {
         let ns = self.on(end.max(begin)).abs_diff(self.on(begin));
@@ -129,6 +136,8 @@ pub(crate) struct Windowed<S> {
     next: usize,
     /// The time of the latest item of the process.
     latest: Ns,
+    /// For a segment of the process: that time when the segment began.
+    began: Option<Ns>,
     pub(crate) inner: S,
 }
 
@@ -137,7 +146,7 @@ impl<S: Collects> Windowed<S> {
         if windows.is_some() {
             inner.set_inside(false);
         }
-        Windowed { windows, next: 0, latest: Ns::MIN, inner }
+        Windowed { windows, next: 0, latest: Ns::MIN, began: None, inner }
     }
 
     /// Begins the windows that start before `time`. A region that ends exactly when a window starts is outside of it.
@@ -211,8 +220,28 @@ impl<S: Collects> Windowed<S> {
                 let summary = Summary { end: windows.on(summary.end), ..(*summary).clone() };
                 self.inner.item(&Item::Summary(*id, &summary));
             }
+            Item::Segment => {
+                self.began = Some(self.latest);
+                self.inner.item(item);
+            }
             _ => self.inner.item(item),
         }
+    }
+}
+
+impl<S: Collects + Continues> Continues for Windowed<S> {
+    fn end_segment(&mut self) -> bool {
+        self.inner.end_segment()
+    }
+
+    fn append(&mut self, next: Self) -> bool {
+        let is_next = self.windows.is_none() || next.began == Some(self.latest);
+        self.latest = next.latest;
+        self.inner.append(next.inner) && is_next
+    }
+
+    fn complete(&mut self) {
+        self.inner.complete();
     }
 }
 
@@ -249,6 +278,9 @@ mod tests {
         let overlap = |begin, end| windows.overlap(begin, end);
         assert_eq!([overlap(0, 10), overlap(30, 50), overlap(0, 12)], [None, None, Some(2)]);
         assert_eq!([overlap(12, 12), overlap(0, 99)], [Some(0), Some(30)]);
+        let hold = |begin, end| windows.hold(begin, end);
+        assert_eq!([hold(11, 29), hold(51, 59)], [true, true]);
+        assert_eq!([hold(10, 29), hold(11, 30), hold(11, 55), hold(35, 40), hold(0, 5)], [false; 5]);
         let half = Windows::of(vec![(25, 55)]);
         assert_eq!(windows.and(&half), Windows::of(vec![(25, 30), (50, 55)]));
         assert!(windows.and(&Windows::default()).is_empty());

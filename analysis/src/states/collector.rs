@@ -290,6 +290,9 @@ impl<const S: usize> Collector<S> {
         let (reports, is_overwritten) = (process.reports, process.is_overwritten);
         let mut threads = Threads::new(begin, reports, is_overwritten, scenarios);
         threads.observer = self.observer.take();
+        if let Some(observer) = &mut threads.observer {
+            observer.begin_process(begin, lifetime.ended);
+        }
         if let Some(processes) = self.drawn {
             threads.draw_path(processes);
         }
@@ -598,12 +601,12 @@ impl<const S: usize> Continues for Collector<S> {
             return false;
         };
         let known = |place: PlaceId| numbers[place as usize];
-        own.finished.append(next_ended.finished, begin, &known);
+        let is_observed = own.finished.append(next_ended.finished, begin, &known);
         own.end = next_ended.end;
         own.tracer_ns = next_ended.tracer_ns;
         own.of.queues = next_ended.of.queues;
         own.of.has_doacross |= next_ended.of.has_doacross;
-        !own.finished.sums.is_full()
+        is_observed && !own.finished.sums.is_full()
     }
 
     fn complete(&mut self) {

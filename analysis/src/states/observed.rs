@@ -1,5 +1,7 @@
 //! The observers of a process's states in the first pass, as one.
 
+use std::any::Any;
+
 use omptrace_timeline::model::Ns;
 
 use crate::model::cause::Cause;
@@ -31,6 +33,10 @@ impl Observed {
 }
 
 impl StateObserver for Observed {
+    fn begin_process(&mut self, begin: Ns, ended: Option<Ns>) {
+        self.all().for_each(|it| it.begin_process(begin, ended));
+    }
+
     fn add_thread(&mut self, location: usize) {
         self.all().for_each(|it| it.add_thread(location));
     }
@@ -68,6 +74,21 @@ impl StateObserver for Observed {
     fn add_gaps(&mut self, thread: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
         for gap in gaps {
             self.all().for_each(|it| it.add_gaps(thread, &mut std::iter::once(gap)));
+        }
+    }
+
+    fn begin_segment(&mut self) {
+        self.all().for_each(StateObserver::begin_segment);
+    }
+
+    fn append(&mut self, next: Box<dyn StateObserver>, place: &dyn Fn(PlaceId) -> PlaceId) -> bool {
+        let next: Box<dyn Any> = next;
+        let Ok(next) = next.downcast::<Observed>() else {
+            return false;
+        };
+        match (&mut self.gathering, next.gathering) {
+            (Some(own), Some(next)) => self.ranks.is_none() && own.append(next, place),
+            _ => false,
         }
     }
 }

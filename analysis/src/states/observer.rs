@@ -14,6 +14,9 @@ const MAX_PENDING: usize = 1 << 12;
 
 /// A receiver of the threads' states.
 pub(crate) trait StateObserver: Any + Debug + Send {
+    /// The process exists from `begin` until `ended`, if that is known.
+    fn begin_process(&mut self, _begin: Ns, _ended: Option<Ns>) {}
+
     /// Adds the next thread.
     fn add_thread(&mut self, location: usize);
 
@@ -41,6 +44,15 @@ pub(crate) trait StateObserver: Any + Debug + Send {
 
     /// Nothing was recorded in these intervals. As a state, a gap belongs to no thread.
     fn add_gaps(&mut self, _index: usize, _gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {}
+
+    /// A segment of the process begins. What was before it is not counted.
+    fn begin_segment(&mut self) {}
+
+    /// Adds the observer of the following segment; `place` maps its places to those here. False if the two do not fit
+    /// together.
+    fn append(&mut self, _next: Box<dyn StateObserver>, _place: &dyn Fn(PlaceId) -> PlaceId) -> bool {
+        false
+    }
 }
 
 /// What a thread waited for: a mutex that another thread held.

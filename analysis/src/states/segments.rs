@@ -55,6 +55,9 @@ impl<const S: usize> Threads<S> {
             (thread.before_wait, thread.has_waited_until) = ((ChainEnd::never(), [0; S]), None);
         }
         self.groups.values_mut().for_each(|group| *group = ChainEnd::never());
+        if let Some(observer) = &mut self.observer {
+            observer.begin_segment();
+        }
     }
 
     /// Whether a segment can end at the latest event.
@@ -87,8 +90,14 @@ impl<const S: usize> Threads<S> {
 }
 
 impl<const S: usize> Finished<S> {
-    /// Adds the following segment, which began at `begin`. `known` maps its regions to regions here.
-    pub(crate) fn append(&mut self, next: Finished<S>, begin: Ns, known: &dyn Fn(PlaceId) -> PlaceId) {
+    /// Adds the following segment, which began at `begin`. `known` maps its regions to regions here. False if the
+    /// observers do not fit together.
+    pub(crate) fn append(
+        &mut self,
+        next: Finished<S>,
+        begin: Ns,
+        known: &dyn Fn(PlaceId) -> PlaceId,
+    ) -> bool {
         for (own, next) in self.predicted.iter_mut().zip(next.predicted) {
             *own = own.saturating_add(next.saturating_sub(begin));
         }
@@ -104,6 +113,11 @@ impl<const S: usize> Finished<S> {
         self.activity.append(next.activity, known);
         for (own, next) in self.useful.iter_mut().zip(next.useful) {
             own.grow_by(next);
+        }
+        match (&mut self.observer, next.observer) {
+            (Some(own), Some(next)) => own.append(next, &place),
+            (None, None) => true,
+            _ => false,
         }
     }
 }

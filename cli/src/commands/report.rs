@@ -8,7 +8,7 @@ use chrono::DateTime;
 use clap::Args;
 use omptrace_analysis::answers::Overview;
 use omptrace_analysis::compare::{self, Run};
-use omptrace_analysis::{Info, Stats};
+use omptrace_analysis::{Info, Options, Stats};
 use omptrace_report::{Report as Page, SourceFile};
 use omptrace_symbols::Table;
 
@@ -100,7 +100,8 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
     let symbols = arguments.debug_dirs.symbols();
     let (stats, overview, gaps) = match has_picture {
         true => {
-            progress::while_analysing(&opened.readers(), || Stats::with_overview(&opened.readers(), &symbols))
+            let options = Options { symbols, ..Options::default() };
+            progress::while_analysing(&opened.readers(), || Stats::with_overview(&opened.readers(), &options))
         }
         false => {
             let (stats, gaps) = Stats::of_inputs(&opened.inputs(), &symbols)

@@ -17,11 +17,11 @@ use omptrace_model::checker::{Checker, write_trace};
 use omptrace_model::compare::compare_part;
 use omptrace_model::program::Ns;
 use omptrace_model::random::Random;
-use omptrace_model::run::{Activity, Run};
+use omptrace_model::run::{Activity, Run, team_at};
 use omptrace_model::simulate::simulate;
 use omptrace_model::truth::accounting::{Accounting, Part, accounting};
 use omptrace_model::write::{Dialect, Ending, Process, text};
-use omptrace_tests::windows;
+use omptrace_tests::windows::{self, Divided};
 use omptrace_trace_format::Reader;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Row, RowAccessor};
@@ -287,23 +287,35 @@ fn processes_in_turn_and_at_once_add_up() {
 
 #[test]
 fn segments_give_the_same() {
-    let segments = Cell::new(0);
-    each_of(PROGRAMS_IN_SEGMENTS, |checker, run, _| {
+    let segments = Cell::new(Divided::default());
+    each_of(PROGRAMS_IN_SEGMENTS, |checker, run, random| {
         let trace = checker.folder.join("in_one.omptrace");
-        write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
+        let mut with_phase = run.clone();
+        let mut windows = (0..20).map(|_| window(run, random));
+        let is_serial = |time| runs_code(run, time) && team_at(run, 0, time) == 0;
+        // A phase that began outside of a region and ended inside would cut the region in two.
+        let phase = windows.find(|(begin, end)| is_serial(*begin) && is_serial(*end) && *end < run.end);
+        if let Some((begin, end)) = phase {
+            for (time, scope) in [(begin, Scope::Begin), (end, Scope::End)] {
+                with_phase.callbacks.push((time, 0, Callback::Phase { scope, name: "part" }));
+            }
+        }
+        write_trace(&text(&whole(&with_phase), Dialect::Llvm), &trace).expect("a writable folder");
         let folder = checker.folder.join("in_segments");
         fs::create_dir_all(&folder).expect("a writable folder");
         let (copy, ..) = windows::with_checkpoints(&trace, &folder, CHECKPOINT_DISTANCE);
         match windows::numbers_agree(&Reader::open(&copy).expect("a trace")) {
             Ok(of_run) => {
-                segments.set(segments.get() + of_run);
+                let Divided { whole, windows } = segments.get();
+                segments.set(Divided { whole: whole + of_run.whole, windows: windows + of_run.windows });
                 vec![]
             }
             Err(difference) => vec![difference],
         }
     });
-    println!("{} segments", segments.get());
-    assert!(segments.get() > 0, "no run has segments");
+    let segments = segments.get();
+    println!("{segments:?}");
+    assert!(segments.whole > 0 && segments.windows > 0, "no run or no window has segments");
 }
 
 #[test]

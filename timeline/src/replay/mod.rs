@@ -471,7 +471,8 @@ impl<'a> ProcessReplay<'a, '_> {
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);
-        let restart = match segments.and_then(|segments| segments.begin(segment)) {
+        let segment_begin = segments.and_then(|segments| segments.begin(segment));
+        let restart = match segment_begin {
             Some(ticks) => Restart::at(reader, ticks),
             None => window
                 .filter(|_| has_checkpoints)
@@ -485,7 +486,7 @@ impl<'a> ProcessReplay<'a, '_> {
         if let Some(restart) = restart {
             interpreter.begin_at(&restart);
             events = restart.events_before();
-            if segments.is_some() {
+            if segment_begin.is_some() {
                 interpreter.begin_segment();
             }
         }
@@ -509,14 +510,25 @@ impl<'a> ProcessReplay<'a, '_> {
                 Some(_) => part.extent(clock),
                 None => extent,
             };
+            // An excerpt ends as a segment does, so that the loop compares each time with one end.
+            if excerpts.is_some() {
+                end_of_segment = part.until;
+            }
             let mut merge = Merge::new(reader, clock, extent, decoding);
             'part: while let Some(run) = merge.next_run() {
                 if let Some(counts) = counts.get_mut(run.thread) {
                     let all = run.events.iter();
                     all.for_each(|timed| counts.add(&timed.record.event));
                 }
-                for timed in run.events {
+                'event: for timed in run.events {
                     while timed.record.ticks >= end_of_segment {
+                        if let Some(excerpts) = excerpts {
+                            // Behind an excerpt, threads only leave what is over.
+                            match excerpts.is_main(run.thread) || begins_something(&timed.record.event) {
+                                true => continue 'event,
+                                false => break,
+                            }
+                        }
                         segment += 1;
                         if segment == wanted.end {
                             is_over = true;
@@ -524,13 +536,6 @@ impl<'a> ProcessReplay<'a, '_> {
                         }
                         end_of_segment = end_of(segment);
                         interpreter.begin_segment();
-                    }
-                    // Behind an excerpt, threads only leave what is over.
-                    if timed.record.ticks >= part.until
-                        && (excerpts.is_some_and(|excerpts| excerpts.is_main(run.thread))
-                            || begins_something(&timed.record.event))
-                    {
-                        continue;
                     }
                     end = timed.time;
                     if end >= noted_from {

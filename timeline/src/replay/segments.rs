@@ -17,8 +17,9 @@ use omptrace_trace_format::Reader;
 
 use crate::interpret::annotations::Texts;
 use crate::interpret::{Restart, may_have_checkpoints};
+use crate::model::session_clock::SessionClock;
 use crate::model::thread_introduction::ThreadIntroduction;
-use crate::model::{Item, Sink, ThreadRole, Wants};
+use crate::model::{Item, Ns, Sink, ThreadRole, Wants};
 use crate::replay::report::is_overwritten;
 use crate::runtime_quirks::capabilities::Reports;
 use crate::threads::locations::introductions;
@@ -56,24 +57,33 @@ impl Segments {
 
     /// At most `parts` segments of about as many events, each of `min_events` or more. A parallel region has ended when one begins,
     /// and only the initial thread goes on. `None` where that is not known to be so anywhere else than at the begin of the process.
-    pub fn between_regions(reader: &Reader, parts: usize, min_events: u64) -> Option<Segments> {
+    /// Only the boundaries for which `is_wanted` is true are used.
+    pub fn between_regions(
+        reader: &Reader,
+        parts: usize,
+        min_events: u64,
+        is_wanted: impl Fn(Boundary) -> bool,
+    ) -> Option<Segments> {
         if parts < 2 {
             return None;
         }
-        let is_known = Reports::of(reader.metadata()).members && !is_overwritten(reader.diagnostics());
         let introductions = introductions(reader);
-        let roles: Vec<ThreadRole> = introductions.iter().map(ThreadIntroduction::role).collect();
-        let goes_alone = |role: &&ThreadRole| !matches!(role, ThreadRole::Worker | ThreadRole::Helper);
-        if !is_known || roles.iter().filter(goes_alone).count() != 1 {
-            return None;
-        }
-        let possible = cuts(reader, min_events, |restart| restart.is_between_regions(&roles));
-        // Behind the last there are about as many as between two.
-        let last = possible.last().map_or(0, |cut| cut.events);
-        let all = last + last / possible.len().max(1) as u64;
+        let roles = roles_with_one_initial(reader, &introductions)?;
+        let possible = cuts(reader, min_events, |restart| {
+            restart.is_between_regions(&roles) && Boundary::of(reader, restart).is_some_and(&is_wanted)
+        });
+        // There are about as many events before the first and after the last as between two.
+        let (first, last) =
+            possible.first().zip(possible.last()).map_or((0, 0), |(first, last)| (first.events, last.events));
+        let between = (last - first) / (possible.len() as u64).saturating_sub(1).max(1);
+        let before = match between {
+            0 => 0,
+            _ => first.saturating_sub(between),
+        };
+        let all = last - before + if between > 0 { between } else { last };
         let mut cuts: Vec<Cut> = Vec::new();
         for part in 1..parts as u64 {
-            let wanted = (u128::from(all) * u128::from(part) / parts as u128) as u64;
+            let wanted = before + (u128::from(all) * u128::from(part) / parts as u128) as u64;
             let nearest = possible.iter().min_by_key(|cut| cut.events.abs_diff(wanted));
             let last = cuts.last().map_or(0, |cut| cut.ticks);
             cuts.extend(nearest.filter(|cut| cut.ticks > last).copied());
@@ -116,6 +126,44 @@ impl Segments {
         let begin = |go: usize| (go as u128 * count as u128 / goes as u128) as usize;
         (0..goes).map(|go| begin(go)..begin(go + 1)).collect()
     }
+}
+
+/// The moment between two parallel regions at which a segment may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    /// When the last parallel region before it began.
+    pub region_began: Ns,
+    /// When that region ended, which is the last event before the segment.
+    pub time: Ns,
+}
+
+impl Boundary {
+    /// The boundaries at which [`Segments::between_regions`] can divide the process, in chronological order.
+    pub fn all(reader: &Reader) -> Vec<Boundary> {
+        let Some(roles) = roles_with_one_initial(reader, &introductions(reader)) else {
+            return Vec::new();
+        };
+        if !may_have_checkpoints(reader.metadata()) {
+            return Vec::new();
+        }
+        let restarts = reader.checkpoint_ticks().filter_map(|ticks| Restart::at(reader, ticks));
+        let between = restarts.filter(|restart| restart.is_between_regions(&roles));
+        between.filter_map(|restart| Boundary::of(reader, &restart)).collect()
+    }
+
+    fn of(reader: &Reader, restart: &Restart) -> Option<Boundary> {
+        let (began, ended) = restart.last_region()?;
+        let clock = SessionClock { map: reader.clock(), start: 0 };
+        Some(Boundary { region_began: clock.time(began), time: clock.time(ended) })
+    }
+}
+
+/// The roles of all threads; `None` if there are several initial threads, or if it is not known when regions end.
+fn roles_with_one_initial(reader: &Reader, threads: &[ThreadIntroduction]) -> Option<Vec<ThreadRole>> {
+    let is_known = Reports::of(reader.metadata()).members && !is_overwritten(reader.diagnostics());
+    let roles: Vec<ThreadRole> = threads.iter().map(ThreadIntroduction::role).collect();
+    let goes_alone = |role: &&ThreadRole| !matches!(role, ThreadRole::Worker | ThreadRole::Helper);
+    (is_known && roles.iter().filter(goes_alone).count() == 1).then_some(roles)
 }
 
 /// Where a segment may begin.

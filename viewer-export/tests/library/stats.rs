@@ -3,7 +3,7 @@
 use std::fs;
 
 use omptrace_analysis::answers::Cause;
-use omptrace_analysis::{ConstructStats, ProcessStats, Stats, TeamStats, ThreadStats, Times};
+use omptrace_analysis::{ConstructStats, Options, ProcessStats, Stats, TeamStats, ThreadStats, Times};
 use omptrace_report::Layout;
 use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
@@ -558,7 +558,7 @@ fn the_picture_over_time_adds_up_to_the_accounting() {
         let folder = tempfile::tempdir().expect("a folder");
         let readers = fixture::open(&text, folder.path());
         let inputs: Vec<&Reader> = readers.iter().collect();
-        let (stats, overview, _) = Stats::with_overview(&inputs, &symbols::Options::default());
+        let (stats, overview, _) = Stats::with_overview(&inputs, &Options::default());
         let cells = || overview.rows.iter().flat_map(|row| &row.cells);
         for cause in Cause::ALL {
             let is_idle = matches!(cause, Cause::Serial | Cause::NarrowTeam | Cause::Unobserved);

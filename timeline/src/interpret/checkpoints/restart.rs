@@ -65,6 +65,13 @@ impl Restart {
             && between_regions::is_after(events.map(|(thread, record)| (is_main(*thread), &record.event)))
     }
 
+    /// When the newest parallel region began, and when the last event before the checkpoint was, in raw ticks.
+    pub(crate) fn last_region(&self) -> Option<(u64, u64)> {
+        let begins = |(_, record): &&(usize, Record)| matches!(record.event, Event::ParallelBegin(_));
+        let began = self.events.iter().rfind(begins)?.1.ticks;
+        Some((began, self.events.last()?.1.ticks))
+    }
+
     /// Whether all times are before it, and in order, and no number is larger than numbers get.
     fn is_sensible(&self) -> bool {
         const MAX_NS: Ns = 1 << 60;
