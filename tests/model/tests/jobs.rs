@@ -118,6 +118,16 @@ fn differences(seed: u64, shown: &mut BTreeMap<JobChange, u64>) -> Vec<String> {
         ),
         expected,
     );
+    let additive = run.additive();
+    for (name, expected) in &additive {
+        let found = json["additive"][*name].as_f64().unwrap_or(0.0);
+        let is_near = (found - expected).abs() < 1e-12;
+        compare(
+            name,
+            if is_near { String::new() } else { format!("{found:?}") },
+            if is_near { String::new() } else { format!("{expected:?}") },
+        );
+    }
     for gain in gains.gains.iter().filter(|gain| gain.gain_ns > 0) {
         *shown.entry(gain.change).or_default() += 1;
     }
