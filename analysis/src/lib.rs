@@ -60,5 +60,7 @@ pub use model::stats::{
 pub use model::sum;
 pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
+pub use overview::additive::AdditiveEfficiency;
+pub use overview::mpi_efficiency::MpiEfficiency;
 pub use overview::ranks::{Outlier, Ranks};
 pub use passes::{Input, NoAnswer, Options, Sampled};

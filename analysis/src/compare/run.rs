@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::constructs::steps::Steps;
 use crate::model::answers::{Answers, FunctionName};
-use crate::{FunctionStats, Stats};
+use crate::{FunctionStats, MpiEfficiency, Stats};
 
 /// A run of a program: the answers of all of its processes.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Run {
     pub functions: Option<Vec<FunctionTime>>,
     /// The time steps; `None` if no range repeats.
     pub steps: Option<Steps>,
+    /// The efficiency of the processes of an MPI job; `None` unless there were traces of all ranks.
+    pub mpi_efficiency: Option<MpiEfficiency>,
 }
 
 impl Run {
@@ -37,6 +39,7 @@ impl Run {
             programs: stats.processes.iter().map(|process| process.program().to_owned()).collect(),
             functions: stats.sampling.is_some().then_some(functions),
             steps: stats.steps,
+            mpi_efficiency: stats.mpi_efficiency,
         }
     }
 }

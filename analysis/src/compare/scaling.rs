@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::MpiEfficiency;
 use crate::compare::run::Run;
 use crate::compare::useful::{UsefulGrowth, by_place};
 use crate::model::accounting::Accounting;
@@ -59,11 +60,23 @@ const FACTORS: [Factor; 4] = [
     ("computation_scalability", |of| of.computation_scalability),
 ];
 
+/// The factors of the global efficiency of hybrid jobs.
+const HYBRID_FACTORS: [Factor; 6] = [
+    ("mpi_load_balance", |of| Some(of.mpi_efficiency.as_ref()?.load_balance)),
+    ("mpi_serialisation", |of| of.mpi_efficiency.as_ref()?.serialisation),
+    ("mpi_transfer", |of| of.mpi_efficiency.as_ref()?.transfer),
+    ("openmp_load_balance", |of| of.mpi_efficiency.as_ref()?.openmp_load_balance),
+    ("openmp_communication", |of| of.mpi_efficiency.as_ref()?.openmp_communication),
+    ("computation_scalability", |of| of.computation_scalability),
+];
+
 impl Falling {
     /// The factor that falls most. Because the factors are multiplied, this is the one with the smallest quotient of
     /// last and first value.
     fn of(first: &Column, last: &Column) -> Option<Falling> {
-        let factors = FACTORS.iter().filter_map(|(factor, of)| {
+        let is_hybrid = first.mpi_efficiency.is_some() && last.mpi_efficiency.is_some();
+        let factors: &[Factor] = if is_hybrid { &HYBRID_FACTORS } else { &FACTORS };
+        let factors = factors.iter().filter_map(|(factor, of)| {
             let (first, last) = (of(first)?, of(last)?);
             (first - last >= MIN_GROWTH).then_some(Falling { factor, first, last })
         });
@@ -86,6 +99,9 @@ pub struct Column {
     /// Efficiencies: `parallel` from the sums over the runs, the others as means of the runs.
     #[serde(flatten)]
     pub efficiency: Efficiency,
+    /// Means of the efficiencies of MPI and OpenMP; left out unless there were traces of all MPI ranks of each run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi_efficiency: Option<MpiEfficiency>,
     /// Useful time of the first column divided by useful time of this column; with weak scaling, per thread.
     pub computation_scalability: Option<f64>,
     /// Parallel efficiency times computation scalability.
@@ -176,6 +192,7 @@ impl Column {
                 serialisation: mean(|of| of.serialisation),
                 transfer: mean(|of| of.transfer),
             },
+            mpi_efficiency: MpiEfficiency::mean(runs.iter().map(|run| run.mpi_efficiency.as_ref())),
             accounting,
             ..Column::default()
         }
@@ -310,6 +327,29 @@ mod tests {
         };
         let growth = Scaling::of(&[run(1, 9), run(2, 18)], false).useful_growth.expect("grows");
         assert_eq!((growth.place.line, growth.before_ns), (Some(33), 9_000_000_000));
+    }
+
+    /// Ranks of a job that has more of them wait for each other, and threads do not.
+    #[test]
+    fn of_hybrid_jobs_the_factor_of_mpi_or_openmp_that_falls_is_named() {
+        let job = |processes: usize, transfer: f64| Run {
+            mpi_efficiency: Some(MpiEfficiency {
+                parallel: transfer,
+                load_balance: 1.0,
+                communication: transfer,
+                serialisation: Some(1.0),
+                transfer: Some(transfer),
+                ..MpiEfficiency::default()
+            }),
+            ..run(8 * processes as u32, processes)
+        };
+        let scaling = Scaling::of(&[job(1, 1.0), job(2, 0.75), job(2, 0.25)], false);
+        let expected = Falling { factor: "mpi_transfer", first: 1.0, last: 0.5 };
+        assert_eq!(scaling.falling, Some(expected));
+        // A run without traces of all ranks says nothing of MPI.
+        let scaling = Scaling::of(&[job(1, 1.0), job(2, 0.25), run(16, 2)], false);
+        assert_eq!(scaling.columns[1].mpi_efficiency, None);
+        assert_ne!(scaling.falling.map(|falling| falling.factor), Some("mpi_transfer"));
     }
 
     /// The global efficiency equals the efficiency of the speed-up, although it is computed differently.

@@ -25,6 +25,7 @@ use crate::model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,
 };
+use crate::overview::additive::AdditiveEfficiency;
 use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::{Outlier, Ranks};
 
@@ -116,6 +117,7 @@ fn sample() -> Stats {
             openmp_communication: Some(0.0),
             serialisation: Some(0.0),
             transfer: Some(0.0),
+            additive: Some(AdditiveEfficiency::default()),
             unknown: vec![String::new()],
             ..MpiEfficiency::default()
         }),

@@ -5,6 +5,7 @@
 //! kernels, counters --> the same (levels)
 //! ```
 
+pub(crate) mod additive;
 mod bins;
 pub(crate) mod by_step;
 pub(crate) mod fixed_bins;

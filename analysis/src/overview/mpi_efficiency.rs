@@ -8,13 +8,15 @@
 //! ```
 
 use omptrace_timeline::Ranks;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::answers::Efficiency;
 use crate::model::process_stats::ProcessStats;
+use crate::overview::additive::AdditiveEfficiency;
 
 /// Efficiencies from 0 to 1. The time of a process outside of MPI is measured on the thread that initialized MPI.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MpiEfficiency {
     /// Mean time outside of MPI, weighted by the number of threads / T.
     pub parallel: f64,
@@ -33,6 +35,8 @@ pub struct MpiEfficiency {
     pub openmp_load_balance: Option<f64>,
     /// Communication efficiency of all threads / `communication`.
     pub openmp_communication: Option<f64>,
+    /// The efficiencies of POP's additive model; `None` if they are not known.
+    pub additive: Option<AdditiveEfficiency>,
     /// The factors that are not known, each with the reason.
     pub unknown: Vec<String>,
 }
@@ -61,6 +65,48 @@ impl MpiEfficiency {
         let times = outside_ns(ranks?, processes)?.into_iter();
         let outside = times.zip(processes).map(|(ns, process)| (ns, process.threads.max(1)));
         MpiEfficiency::of_times(&outside.collect::<Vec<Outside>>(), duration_ns, efficiency, ideal)
+    }
+
+    /// The mean of several jobs' efficiencies, as far as all of them are known.
+    pub(crate) fn mean<'e>(jobs: impl Iterator<Item = Option<&'e MpiEfficiency>>) -> Option<MpiEfficiency> {
+        let jobs = jobs.collect::<Option<Vec<&MpiEfficiency>>>().filter(|jobs| !jobs.is_empty())?;
+        let mean = |of: &dyn Fn(&MpiEfficiency) -> Option<f64>| {
+            let values = jobs.iter().map(|job| of(job)).collect::<Option<Vec<f64>>>()?;
+            Some(values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let additive = |of: fn(&AdditiveEfficiency) -> f64| mean(&|job| job.additive.as_ref().map(of));
+        Some(MpiEfficiency {
+            parallel: mean(&|job| Some(job.parallel))?,
+            load_balance: mean(&|job| Some(job.load_balance))?,
+            communication: mean(&|job| Some(job.communication))?,
+            serialisation: mean(&|job| job.serialisation),
+            transfer: mean(&|job| job.transfer),
+            openmp: mean(&|job| job.openmp),
+            openmp_load_balance: mean(&|job| job.openmp_load_balance),
+            openmp_communication: mean(&|job| job.openmp_communication),
+            additive: additive(|of| of.parallel).and_then(|parallel| {
+                Some(AdditiveEfficiency {
+                    parallel,
+                    process: additive(|of| of.process)?,
+                    process_load_balance: additive(|of| of.process_load_balance)?,
+                    process_communication: additive(|of| of.process_communication)?,
+                    thread: additive(|of| of.thread)?,
+                    openmp: additive(|of| of.openmp)?,
+                    serial_regions: additive(|of| of.serial_regions)?,
+                })
+            }),
+            unknown: Vec::new(),
+        })
+    }
+
+    /// With the efficiencies of the additive model, or why they are not known.
+    pub(crate) fn with_additive(mut self, additive: Option<AdditiveEfficiency>) -> MpiEfficiency {
+        if additive.is_none() {
+            let reason = "additive efficiencies: the time of each thread in parallel regions is not known";
+            self.unknown.push(reason.to_owned());
+        }
+        self.additive = additive;
+        self
     }
 
     fn of_times(
@@ -99,6 +145,7 @@ impl MpiEfficiency {
             openmp,
             openmp_load_balance,
             openmp_communication,
+            additive: None,
             unknown,
         })
     }

@@ -330,7 +330,7 @@ impl Run<'_> {
         }
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
-        self.set_job(&mut stats, rank_spans, windows);
+        let additive = self.set_job(&mut stats, rank_spans, windows);
         let mut diagnostics = report.processes.iter().flat_map(|process| &process.diagnostics);
         if diagnostics.any(|diagnostic| diagnostic.severity == Severity::Error) {
             stats.answers.damage_note = Some(DAMAGED.to_owned());
@@ -339,7 +339,8 @@ impl Run<'_> {
             let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
             let ranks = self.timeline.ranks();
             let ideal = stats.job_gains.as_ref().map_or(Err("the job was not replayed"), JobGains::ideal_ns);
-            stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads, ideal);
+            stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads, ideal)
+                .map(|efficiency| efficiency.with_additive(additive));
             let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
             let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
             let idle = idle_during_mpi(&stats.answers);

@@ -5,6 +5,8 @@ use crate::job::gains::JobProcess;
 use crate::job::walk::Walk;
 use crate::model::cause::Cause;
 use crate::model::job_path::JobPath;
+use crate::model::process_stats::ProcessStats;
+use crate::overview::additive::{AdditiveEfficiency, ProcessTimes};
 use crate::rank_waits::spans::ProcessSpans;
 
 impl Run<'_> {
@@ -27,9 +29,14 @@ impl Run<'_> {
     }
 
     /// Sets what is known of the ranks' waits, of the job's critical path, and of its gains. `processes` are in the timeline's
-    /// order; there are none if waits are not known.
-    pub(super) fn set_job(&self, stats: &mut Stats, processes: Vec<ProcessSpans>, windows: Option<&Windows>) {
-        let Some(ranks) = self.timeline.ranks() else { return };
+    /// order; there are none if waits are not known. Returns the job's efficiency in the additive model.
+    pub(super) fn set_job(
+        &self,
+        stats: &mut Stats,
+        processes: Vec<ProcessSpans>,
+        windows: Option<&Windows>,
+    ) -> Option<AdditiveEfficiency> {
+        let ranks = self.timeline.ranks()?;
         let is_whole = self.options.analysed().is_none() && !self.is_summarised;
         if let Some(walk) = self.walk().filter(|_| is_whole && !processes.is_empty()) {
             stats.job_path = Some(JobPath::of(&walk, ranks, &processes));
@@ -41,8 +48,18 @@ impl Run<'_> {
                 all.map(|(spans, of)| JobProcess { spans, threads: of.threads }).collect();
             stats.job_gains = Some(JobGains::of(ranks, &all, no_imbalance.map(|it| &*it.reason)));
         }
+        let times = |(spans, of): (&ProcessSpans, &ProcessStats)| ProcessTimes {
+            threads: of.threads.max(1),
+            in_regions: spans.in_regions_ns,
+            serial_useful: spans.serial_useful_ns,
+            useful: of.accounting[Cause::Useful],
+        };
+        let times: Vec<ProcessTimes> = processes.iter().zip(&stats.processes).map(times).collect();
         if !processes.is_empty() {
             stats.rank_waits = Some(RankWaits::of(ranks, processes, on_windows(windows)));
         }
+        // Without the states of members, efficiencies are not known.
+        stats.answers.efficiency.parallel?;
+        AdditiveEfficiency::of(&times, stats.answers.duration_ns)
     }
 }

@@ -13,6 +13,7 @@ use crate::model::cause::Cause;
 use crate::model::intervals::merged;
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
+use crate::model::sum::Sum as _;
 use crate::rank_waits::intervals::Intervals;
 use crate::rank_waits::path_sums::PathSums;
 use crate::states::observer::{AwaitedMutex, Span, Spans, StateObserver};
@@ -103,6 +104,10 @@ pub(crate) struct ProcessSpans {
     pub(crate) regions: Vec<(u32, u32, u64)>,
     /// Between calls: the time that threads wait because of imbalance, summed over the threads.
     pub(crate) imbalance: Vec<(u32, u64)>,
+    /// The time in outermost regions.
+    pub(crate) in_regions_ns: u64,
+    /// Useful time outside of regions.
+    pub(crate) serial_useful_ns: u64,
     /// Sorted by thread and begin.
     pub(crate) waits: Vec<Waited>,
     /// By the index of the stream; in chronological order.
@@ -144,6 +149,8 @@ pub(crate) struct RankSpans {
     threads: FastMap<usize, Thread>,
     waits: Vec<(u32, Ns, Ns, PlaceId)>,
     intervals: Option<Intervals>,
+    in_regions_ns: u64,
+    serial_useful_ns: u64,
     spans: Spans,
 }
 
@@ -155,6 +162,8 @@ impl RankSpans {
         RankSpans {
             intervals: graph.map(|(graph, place)| Intervals::of(graph, place)),
             awaited,
+            in_regions_ns: 0,
+            serial_useful_ns: 0,
             streams,
             threads: FastMap::default(),
             waits: Vec::new(),
@@ -173,6 +182,9 @@ impl RankSpans {
         let (cause, place, _) = span.why;
         if let Some(intervals) = self.intervals.as_mut().filter(|_| cause == Cause::Imbalance) {
             intervals.add_imbalance((span.begin, span.end));
+        }
+        if let (Cause::Useful, None) = (cause, place) {
+            self.serial_useful_ns.grow_by(span.begin.abs_diff(span.end));
         }
         if let (Cause::MpiWait, Some(place)) = (cause, place) {
             self.waits.push((of.thread, span.begin, span.end, place));
@@ -205,7 +217,11 @@ impl RankSpans {
     /// The spans, when the process has ended. `place` returns the place of a region.
     pub(crate) fn finish(mut self, place: impl Fn(PlaceId) -> Place) -> ProcessSpans {
         std::mem::take(&mut self.spans).finish().into_iter().for_each(|span| self.take(span));
-        let mut all = ProcessSpans::default();
+        let mut all = ProcessSpans {
+            in_regions_ns: self.in_regions_ns,
+            serial_useful_ns: self.serial_useful_ns,
+            ..ProcessSpans::default()
+        };
         let mut numbers: FastMap<Site, u32> = FastMap::default();
         let places = &mut all.places;
         let mut number = |site: Site| {
@@ -293,6 +309,7 @@ impl StateObserver for RankSpans {
     }
 
     fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
+        self.in_regions_ns.grow_by(span.0.abs_diff(span.1));
         if let Some(intervals) = &mut self.intervals {
             intervals.add_visit(region, span);
         }

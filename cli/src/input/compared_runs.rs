@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use omptrace_analysis::MpiEfficiency;
 use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::{FunctionTime, Run};
 use omptrace_analysis::{Stats, Steps, program_of};
@@ -138,6 +139,8 @@ struct Printed {
     #[serde(default)]
     steps: Option<Steps>,
     #[serde(default)]
+    mpi_efficiency: Option<MpiEfficiency>,
+    #[serde(default)]
     left_out: Map<String, Value>,
 }
 
@@ -193,5 +196,6 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
         programs: programs.map(str::to_owned).collect(),
         functions: is_sampled.then_some(printed.functions),
         steps: printed.steps,
+        mpi_efficiency: printed.mpi_efficiency,
     })
 }

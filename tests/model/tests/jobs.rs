@@ -118,6 +118,16 @@ fn differences(seed: u64, shown: &mut BTreeMap<JobChange, u64>) -> Vec<String> {
         ),
         expected,
     );
+    let additive = run.additive();
+    for (name, expected) in &additive {
+        let found = json["additive"][*name].as_f64().unwrap_or(0.0);
+        let is_near = (found - expected).abs() < 1e-12;
+        compare(
+            name,
+            if is_near { String::new() } else { format!("{found:?}") },
+            if is_near { String::new() } else { format!("{expected:?}") },
+        );
+    }
     for gain in gains.gains.iter().filter(|gain| gain.gain_ns > 0) {
         *shown.entry(gain.change).or_default() += 1;
     }
@@ -130,7 +140,16 @@ fn what_is_said_of_random_jobs_is_true() {
         (number("OMPTRACE_TEST_SEED").unwrap_or(1), number("OMPTRACE_TEST_PROGRAMS").unwrap_or(JOBS));
     let mut shown = BTreeMap::new();
     let all: Vec<String> = (first..first + jobs).flat_map(|seed| differences(seed, &mut shown)).collect();
-    assert!(all.is_empty(), "{} differences:\n{}", all.len(), all[..all.len().min(20)].join("\n"));
+    let mut of_fields: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for difference in &all {
+        let field = difference.split([',', ':']).nth(1).unwrap_or_default();
+        of_fields.entry(field).or_default().push(difference);
+    }
+    let shown_of = |(field, all): (&&str, &Vec<&str>)| {
+        format!("{} x{field}, the first:\n{}", all.len(), all.first().copied().unwrap_or_default())
+    };
+    let words: Vec<String> = of_fields.iter().map(shown_of).collect();
+    assert!(all.is_empty(), "{} differences:\n{}", all.len(), words.join("\n"));
     // Each kind of gain was there to be found.
     assert!(jobs < JOBS || shown.len() == 5 && shown.values().all(|count| *count > 20), "{shown:?}");
 }

@@ -26,13 +26,20 @@ struct Text<'a> {
 /// A row of shares: its name, indented below the factor's product, and its value in a column.
 type Share = (&'static str, fn(&Column) -> Option<f64>);
 
-const SHARES: [Share; 7] = [
+const SHARES: [Share; 14] = [
     ("global efficiency %", |of| of.global_efficiency),
     ("  parallel efficiency %", |of| of.efficiency.parallel),
     ("    load balance %", |of| of.efficiency.load_balance),
     ("    communication %", |of| of.efficiency.communication),
     ("      serialisation %", |of| of.efficiency.serialisation),
     ("      transfer %", |of| of.efficiency.transfer),
+    ("    MPI %", |of| Some(of.mpi_efficiency.as_ref()?.parallel)),
+    ("      MPI load balance %", |of| Some(of.mpi_efficiency.as_ref()?.load_balance)),
+    ("      MPI serialisation %", |of| of.mpi_efficiency.as_ref()?.serialisation),
+    ("      MPI transfer %", |of| of.mpi_efficiency.as_ref()?.transfer),
+    ("    OpenMP %", |of| of.mpi_efficiency.as_ref()?.openmp),
+    ("      OpenMP load balance %", |of| of.mpi_efficiency.as_ref()?.openmp_load_balance),
+    ("      OpenMP communication %", |of| of.mpi_efficiency.as_ref()?.openmp_communication),
     ("  computation scalability %", |of| of.computation_scalability),
 ];
 
@@ -66,7 +73,7 @@ impl Text<'_> {
         let change = format!("global efficiency goes from {} to {}", percents(before), percents(after));
         Some(match &self.scaling.falling {
             Some(Falling { factor, first, last }) => {
-                let factor = factor.replace('_', " ");
+                let factor = factor.replace('_', " ").replace("mpi", "MPI").replace("openmp", "OpenMP");
                 format!("{change}: {factor} falls most, from {} to {}", percents(*first), percents(*last))
             }
             None => change,
@@ -128,7 +135,9 @@ impl fmt::Display for Text<'_> {
             columns.iter().map(move |column| known(of(column), factor))
         };
         table.row("speed-up".to_owned(), number(|of| of.speed_up, 1.0));
-        for (name, of) in SHARES {
+        let is_hybrid = columns.iter().any(|column| column.mpi_efficiency.is_some());
+        let is_shown = |name: &str| is_hybrid || !name.contains("MPI") && !name.contains("OpenMP");
+        for (name, of) in SHARES.into_iter().filter(|(name, _)| is_shown(name)) {
             table.row(name.to_owned(), number(of, 100.0));
         }
         let layout = Layout { top: None, ..*layout };

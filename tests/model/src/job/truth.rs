@@ -144,6 +144,44 @@ impl Run {
         self.ranks.iter().map(|rank| rank.end - inside(rank)).collect()
     }
 
+    /// The efficiencies of POP's additive model, counted thread by thread and nanosecond by nanosecond.
+    pub fn additive(&self) -> [(&'static str, f64); 7] {
+        let (end, all) = (self.end() as f64, (self.end() * THREADS * self.ranks.len() as u64) as f64);
+        let (mut useful, mut not_useful, mut idle, mut active) = (0, 0, 0, Vec::new());
+        for (number, rank) in self.ranks.iter().enumerate() {
+            let mut of_rank = 0;
+            for (time, doing) in (0..).zip(doing(number, rank)) {
+                let region = rank.regions.iter().find(|region| region.begin <= time && time < region.end);
+                let works = region.map(|region| region.arrivals.map(|arrival| time < arrival));
+                match works {
+                    Some(works) => {
+                        let working = works.iter().filter(|works| **works).count() as u64;
+                        (useful, not_useful) = (useful + working, not_useful + THREADS - working);
+                        of_rank += 1;
+                    }
+                    None if doing.cause == "useful" => {
+                        (useful, idle) = (useful + 1, idle + THREADS - 1);
+                        of_rank += 1;
+                    }
+                    None => {}
+                }
+            }
+            active.push(of_rank);
+        }
+        let mean = active.iter().sum::<u64>() as f64 / active.len() as f64;
+        let longest = active.into_iter().max().unwrap_or(0) as f64;
+        let losses = [not_useful as f64 / all, idle as f64 / all];
+        [
+            ("parallel", useful as f64 / all),
+            ("process", mean / end),
+            ("process_load_balance", 1.0 - (longest - mean) / end),
+            ("process_communication", longest / end),
+            ("thread", 1.0 - losses[0] - losses[1]),
+            ("openmp", 1.0 - losses[0]),
+            ("serial_regions", 1.0 - losses[1]),
+        ]
+    }
+
     /// How long changed programs take.
     pub fn durations(&self, program: &Program) -> Durations {
         let decisions = Some(self.decisions.clone());
