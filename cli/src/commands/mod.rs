@@ -162,7 +162,7 @@ mod tests {
     fn no_command_is_hidden_by_a_page() {
         for name in names() {
             assert!(
-                help::of_pages(&[OsString::from(&name)], &[]).is_some_and(|page| page.is_err()),
+                help::of_pages(&[OsString::from(&name)], &[], None).is_some_and(|page| page.is_err()),
                 "{name}"
             );
         }
