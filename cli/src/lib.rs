@@ -30,7 +30,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use commands::Arguments;
-use output::{failure, streams, temp_files};
+use output::{failure, message, streams, temp_files};
 
 /// What is said where nothing was asked for.
 const FIRST_STEPS: &str = "\
@@ -51,7 +51,8 @@ pub fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let [_, help, names @ ..] = &words[..]
         && help == "help"
-        && let Some(text) = options::help::of_pages(names, &commands::names())
+        && let Some(text) =
+            options::help::of_pages(names, &commands::names(), message::columns(&streams::stdout()))
     {
         let text = match text {
             Ok(text) => text,

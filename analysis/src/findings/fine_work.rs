@@ -216,7 +216,7 @@ impl Case<'_> {
         let rules: &[&str] = &["single_creator", "too_few_tasks", "taskwait_chain", "load_imbalance"];
         Some(Candidate {
             overrules: Some(Overrules { rules, place: region_place.clone() }),
-            ..self.fine(TASKS_TOO_FINE, (place, Cause::TaskWait), gain, text, figures)
+            ..self.fine(TASKS_TOO_FINE, (place, Cause::Useful), gain, text, figures)
         })
     }
 

@@ -48,7 +48,7 @@ use samples::Samples;
 use shared_state::{Arrivals, Lock, Parent, Task, Team};
 use task_graph_recorder::Graphs;
 
-use thread_state::{ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
+use thread_state::{Burst, ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
 
 /// Maximum number of open barriers of a team. More occur only in contradictory traces, in which members skip barriers.
 const MAX_OPEN_BARRIERS: usize = 64;
@@ -209,6 +209,7 @@ impl<const S: usize> Threads<S> {
             is_selected,
             until: self.begin,
             has_created_at: None,
+            burst: None,
             state: State::Rests,
             open: Vec::new(),
             next: Next::default(),
@@ -456,6 +457,7 @@ impl<const S: usize> Threads<S> {
                 self.count_creation(thread, (since, time));
                 self.pause_serial(thread);
                 self.create_task(thread, task, region.0, is_undeferred);
+                self.extend_burst(thread, time, region.0);
             }
             ThreadEvent::Chunks { chunks, .. } => {
                 let of_thread = &self.threads[thread];

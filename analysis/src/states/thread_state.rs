@@ -78,6 +78,15 @@ pub(super) struct Membership<const S: usize> {
     pub(super) children: ChainEnd<S>,
 }
 
+/// Consecutive task creations of a thread within an outermost region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    /// Where the first of the tasks was created.
+    pub(super) first: PlaceId,
+    pub(super) begin: Ns,
+    pub(super) tasks: u32,
+}
+
 /// A thread.
 #[derive(Debug)]
 pub(super) struct ThreadState<const S: usize> {
@@ -89,6 +98,8 @@ pub(super) struct ThreadState<const S: usize> {
     pub(super) until: Ns,
     /// When the thread last created a task.
     pub(super) has_created_at: Option<Ns>,
+    /// The tasks that the thread creates now.
+    pub(super) burst: Option<Burst>,
     pub(super) state: State,
     pub(super) open: Vec<Open>,
     pub(super) next: Next,

@@ -28,7 +28,7 @@ use crate::seal::summaries;
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Several inputs are merged into one timeline and aligned by means of the clocks of their hosts. Processes are sorted by MPI rank, then by start time.
+Several inputs are merged into one timeline and aligned by means of the clocks of their hosts. Processes are sorted by MPI rank, then by start time; the Perfetto UI instead shows processes with more slices first.
 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)

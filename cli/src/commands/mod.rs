@@ -16,11 +16,15 @@ mod stats;
 mod symbolize;
 mod view;
 
-use clap::error::ContextKind;
+use std::path::Path;
+use std::process;
+
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::options::{help, man, version};
-use crate::output::failure::{Outcome, Result};
+use crate::output::failure::{FAILURE, Failure, Outcome, Result};
+use crate::output::message::shell_word;
 use crate::system::probe;
 use crate::top;
 
@@ -62,9 +66,58 @@ impl Arguments {
         let matches = help::definition(Arguments::command()).try_get_matches().unwrap_or_else(|mut error| {
             // Its advice, to put `--` before a mistyped option, would make a file's name of it.
             error.remove(ContextKind::Suggested);
+            if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+                && is_program(word)
+            {
+                let failure = Failure::new(format!("no command is called {}", shell_word(word.as_ref())));
+                failure
+                    .hint(format!("to record this program: omptrace record {}", shell_word(word.as_ref())))
+                    .report();
+                process::exit(FAILURE.into());
+            }
+            without_far_suggestions(&mut error);
             error.exit()
         });
         Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Whether somebody who put this in place of a command wants to run it.
+fn is_program(word: &str) -> bool {
+    word.contains('/') && Path::new(word).is_file()
+}
+
+/// Removes suggestions of hidden commands, and of names that are unlike what was typed.
+fn without_far_suggestions(error: &mut clap::Error) {
+    /// From 0, nothing in common, to 1, equal.
+    const MIN_LIKENESS: f64 = 0.6;
+
+    let shown = names();
+    let kinds = [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    ];
+    for (typed, suggested) in kinds {
+        let is_like = |name: &str| match error.get(typed) {
+            Some(ContextValue::String(typed)) => {
+                let is_shown = name.starts_with('-') || shown.iter().any(|shown| shown == name);
+                let name = name.trim_start_matches('-');
+                let typed = typed.trim_start_matches('-');
+                is_shown && strsim::normalized_damerau_levenshtein(name, typed) >= MIN_LIKENESS
+            }
+            _ => true,
+        };
+        let left = match error.get(suggested) {
+            Some(ContextValue::String(name)) if !is_like(name) => Vec::new(),
+            Some(ContextValue::Strings(names)) => {
+                names.iter().filter(|name| is_like(name)).cloned().collect()
+            }
+            _ => continue,
+        };
+        error.remove(suggested);
+        if !left.is_empty() {
+            error.insert(suggested, ContextValue::Strings(left));
+        }
     }
 }
 
@@ -162,7 +215,7 @@ mod tests {
     fn no_command_is_hidden_by_a_page() {
         for name in names() {
             assert!(
-                help::of_pages(&[OsString::from(&name)], &[]).is_some_and(|page| page.is_err()),
+                help::of_pages(&[OsString::from(&name)], &[], None).is_some_and(|page| page.is_err()),
                 "{name}"
             );
         }

@@ -52,11 +52,15 @@ fn first_sentence(help: &str) -> &str {
 }
 
 /// The pages with these names: those of findings and of `docs`; the list of all for `pages`, that of findings for `findings`. `None` if
-/// nothing is named, or the first name is that of a command.
+/// nothing is named, or the first name is that of a command. Prose is folded at `width` columns, if that is known.
 ///
 /// # Errors
 /// There is no page of a name.
-pub(crate) fn of_pages(names: &[OsString], commands: &[String]) -> Option<Result<String>> {
+pub(crate) fn of_pages(
+    names: &[OsString],
+    commands: &[String],
+    width: Option<usize>,
+) -> Option<Result<String>> {
     let names: Vec<&str> = names.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
     match names[..] {
         ["findings"] => return Some(Ok(list_of_findings())),
@@ -68,7 +72,50 @@ pub(crate) fn of_pages(names: &[OsString], commands: &[String]) -> Option<Result
         return None;
     }
     let pages = names.iter().map(|name| page(name).ok_or_else(|| no_page(name, commands)));
-    Some(pages.collect::<Result<Vec<&str>>>().map(|pages| pages.join("\n")))
+    let shown = |page: &'static str| width.map_or(page.to_owned(), |width| with_folded_prose(page, width));
+    let pages = pages.map(|page| page.map(shown));
+    Some(pages.collect::<Result<Vec<String>>>().map(|pages| pages.join("\n")))
+}
+
+/// A page whose paragraphs and list items are at most `width` columns wide. Code and tables are unchanged.
+fn with_folded_prose(page: &str, width: usize) -> String {
+    // The lines, those of a paragraph joined; and whether they are prose.
+    let mut lines: Vec<(String, bool)> = Vec::new();
+    let mut is_fenced = false;
+    for line in page.lines() {
+        let text = line.trim_start();
+        let is_fence = text.starts_with("```");
+        let is_item = hang(line) > line.len() - text.len();
+        let follows_prose = lines.last().is_some_and(|(_, is_prose)| *is_prose);
+        let is_code = is_fenced || is_fence || !follows_prose && line.starts_with("    ");
+        let is_prose = !text.is_empty() && !is_code && !text.starts_with(['|', '#']);
+        is_fenced ^= is_fence;
+        match lines.last_mut() {
+            Some((paragraph, _)) if is_prose && follows_prose && !is_item => {
+                paragraph.push(' ');
+                paragraph.push_str(text);
+            }
+            _ => lines.push((line.to_owned(), is_prose)),
+        }
+    }
+    let mut folded = String::new();
+    for (line, is_prose) in lines {
+        folded += &message::folded(&line, is_prose.then_some(width), Some(hang(&line)));
+        folded.push('\n');
+    }
+    folded
+}
+
+/// The indentation of further lines of a paragraph or a list item.
+fn hang(line: &str) -> usize {
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    match text {
+        _ if text.starts_with("* ") || text.starts_with("- ") => indent + 2,
+        _ if digits.len() < text.len() && digits.starts_with(". ") => indent + text.len() - digits.len() + 2,
+        _ => indent,
+    }
 }
 
 fn page(name: &str) -> Option<&'static str> {
@@ -122,7 +169,7 @@ mod tests {
     #[test]
     fn findings_and_guides_are_printed_by_name() {
         let of = |names: &[&str]| {
-            of_pages(&names.iter().map(OsString::from).collect::<Vec<_>>(), &["record".to_owned()])
+            of_pages(&names.iter().map(OsString::from).collect::<Vec<_>>(), &["record".to_owned()], None)
         };
         let text = |names: &[&str]| of(names).and_then(Result::ok).unwrap_or_default();
         assert!(text(&["load_imbalance"]).starts_with("# Load imbalance\n"));
@@ -136,5 +183,24 @@ mod tests {
         let mistyped = of(&["load_imbalence"]).and_then(Result::err).map(|failure| format!("{failure:?}"));
         assert!(of(&["recrod"]).is_some_and(|text| text.is_err()), "a mistyped command");
         assert!(mistyped.is_some_and(|text| text.contains("did you mean load_imbalance?")), "not suggested");
+    }
+
+    #[test]
+    fn prose_is_folded_but_neither_code_nor_tables() {
+        let verbatim = "    code is never folded, however long\n\n| a table | is never folded |\n\n```c\nfor (;;)   /* nothing */\n    work();\n```\n";
+        let page = format!(
+            "# A title that is longer than a line\n\nA paragraph on\ntwo lines.\n\n* One item that\n  continues\n* another\n\n{verbatim}"
+        );
+        let folded = format!(
+            "# A title that is longer than a line\n\nA paragraph on two\nlines.\n\n* One item that\n  continues\n* another\n\n{verbatim}"
+        );
+        assert_eq!(with_folded_prose(&page, 18), folded);
+        for page in RULES.iter().map(Rule::page).chain(GUIDES.iter().map(|guide| guide.text)) {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let narrow = with_folded_prose(page, 80);
+            assert_eq!(words(&narrow), words(page));
+            let is_kept = |line: &str| line.starts_with(['|', '#']) || line.starts_with("```");
+            assert!(page.lines().filter(|line| is_kept(line)).all(|line| narrow.contains(line)), "{narrow}");
+        }
     }
 }

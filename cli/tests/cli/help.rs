@@ -151,3 +151,29 @@ fn a_closed_pipe_is_success() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// Who forgets `record` wants to run a program.
+#[test]
+fn a_program_in_place_of_a_command_is_one_to_record() {
+    let folder = folder("a_program_in_place_of_a_command");
+    fs::write(folder.join("mandel"), "").unwrap();
+    let said = run(omptrace(&folder).arg("./mandel"));
+    assert_eq!(said.status, Some(2));
+    assert!(said.stderr.contains("omptrace record ./mandel\n"), "{}", said.stderr);
+}
+
+#[test]
+fn only_names_that_are_shown_and_similar_are_suggested() {
+    let folder = folder("only_names_that_are_shown_and_similar");
+    for (words, suggested) in [
+        (&["mandel"][..], None),
+        (&["stast"], Some("'stats'")),
+        (&["record", "--foo", "./mandel"], None),
+        (&["record", "--ouput", "x", "./mandel"], Some("'--output'")),
+    ] {
+        let said = run(omptrace(&folder).args(words));
+        assert_eq!(said.status, Some(2));
+        let tip = said.stderr.lines().find(|line| line.contains("tip:"));
+        assert_eq!(tip.and_then(|tip| tip.split(": ").last()), suggested, "{}", said.stderr);
+    }
+}

@@ -3,6 +3,9 @@
 use crate::model::task_levels::MAX_LEVEL;
 use crate::states::*;
 
+/// The tasks of a stretch in which a thread creates many.
+const BURST: u32 = 100;
+
 impl<const S: usize> Threads<S> {
     pub(in crate::states) fn current_task(&self, thread: usize) -> Parent {
         let of_thread = &self.threads[thread];
@@ -84,6 +87,28 @@ impl<const S: usize> Threads<S> {
         sums.tasks += 1;
         if follows {
             sums.creation_times.add(until.abs_diff(since));
+        }
+    }
+
+    /// Records a stretch in which the thread created [`BURST`] tasks, as an instance of the places of the first and the
+    /// last one. It weighs the more, the shorter it is.
+    pub(in crate::states) fn extend_burst(&mut self, thread: usize, time: Ns, place: PlaceId) {
+        let of_thread = &mut self.threads[thread];
+        if !(self.is_inside && Self::COUNTS) || of_thread.memberships.is_empty() {
+            return;
+        }
+        let burst = of_thread.burst.get_or_insert(Burst { first: place, begin: time, tasks: 0 });
+        burst.tasks += 1;
+        if burst.tasks < BURST {
+            return;
+        }
+        let Burst { first, begin, .. } = *burst;
+        of_thread.burst = None;
+        let weight = f64::from(BURST) * 1e9 / time.abs_diff(begin).max(1) as f64;
+        let instance = Instance { begin, end: time, location: of_thread.location, weight };
+        self.sums.instances.at(Cause::Useful, place).add_alone(instance);
+        if first != place {
+            self.sums.instances.at(Cause::Useful, first).add_alone(instance);
         }
     }
 

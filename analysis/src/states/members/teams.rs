@@ -364,6 +364,9 @@ impl<const S: usize> Threads<S> {
         let Some(membership) = of_thread.memberships.pop() else {
             return;
         };
+        if of_thread.memberships.is_empty() {
+            of_thread.burst = None;
+        }
         // For the team around, everything that the thread did in this team is work.
         let (waited, longest) = membership.around;
         of_thread.waited = waited;
