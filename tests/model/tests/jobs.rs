@@ -2,7 +2,8 @@
 //!
 //! `OMPTRACE_TEST_SEED` and `OMPTRACE_TEST_PROGRAMS` try other jobs.
 
-mod library;
+#[path = "library/number.rs"]
+mod number;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use omptrace_model::job::truth::{Doing, Durations, Path, Sums, Waits};
 use omptrace_model::job::write::{REGIONS, text};
 use omptrace_trace_format::Reader;
 
-use library::number;
+use number::number;
 
 /// Jobs that are tried unless the user says otherwise.
 const JOBS: u64 = 300;

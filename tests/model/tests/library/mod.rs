@@ -1,14 +1,12 @@
 //! What the tests share.
 
+mod number;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The number that the user sets in a variable.
-pub(crate) fn number(variable: &str) -> Option<u64> {
-    let value = env::var(variable).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("{variable} is no number: {value}")))
-}
+pub(crate) use number::number;
 
 /// The program `omptrace`, built where nobody says where it is.
 pub(crate) fn omptrace() -> PathBuf {
