@@ -260,6 +260,14 @@ impl Place {
         self.beside_region().or_else(|| self.near()).unwrap_or_else(|| format!("at {}", self.short()))
     }
 
+    /// The construct and its line in a sentence: `MPI_Recv at halo.c:20`. Without a line, the same as [`Place::long`].
+    pub fn with_line(&self) -> String {
+        match self.source().or_else(|| self.near()) {
+            Some(_) => format!("{} {}", self.construct_name(), self.at_short()),
+            None => self.long(),
+        }
+    }
+
     /// The region next to serial code, with a preposition: `before stencil.c:35`. `None` for other places, and for serial
     /// code without regions.
     pub fn beside_region(&self) -> Option<String> {
@@ -428,6 +436,14 @@ mod tests {
         let between = Place::serial(Some(&region(7)), Some(&region(9)));
         assert_eq!(between.at_short(), "before a.c:9");
         assert_eq!(Place::serial(None, None).at_short(), "at serial code");
+    }
+
+    #[test]
+    fn a_call_without_a_line_is_named_once() {
+        let call =
+            |line: Option<u32>| Place::at("MPI_Send", line.map(|_| "/src/a.c"), line, Some("exchange"));
+        assert_eq!(call(Some(7)).with_line(), "MPI_Send at a.c:7");
+        assert_eq!(call(None).with_line(), "MPI_Send @exchange");
     }
 
     #[test]

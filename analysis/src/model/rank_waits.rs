@@ -97,8 +97,8 @@ pub(crate) fn activity(cause: Cause, place: Option<&Place>) -> String {
     match cause {
         Cause::Useful if place.is_serial() => place.construct_name(),
         Cause::Useful => format!("work {at}"),
-        Cause::MpiWait => format!("wait in {} {at}", place.construct_name()),
-        _ if cause.is_mpi_call() => format!("{} {at}", place.construct_name()),
+        Cause::MpiWait => format!("wait in {}", place.with_line()),
+        _ if cause.is_mpi_call() => place.with_line(),
         _ => format!("{} {at}", cause.title()),
     }
 }

@@ -36,7 +36,7 @@ pub fn job_path_lines(path: &JobPath, top: usize) -> Vec<String> {
 fn gain_words(gain: &JobGain) -> String {
     let change = match (gain.change, &gain.place) {
         (JobChange::FasterRegion, Some(place)) => {
-            format!("if {} {} is twice as fast", place.construct_name(), place.at_short())
+            format!("if {} is twice as fast", place.with_line())
         }
         (change, _) => change.words().to_owned(),
     };

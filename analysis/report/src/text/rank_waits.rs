@@ -23,12 +23,11 @@ pub(super) fn activity_words(rank: u32, what: Option<String>) -> String {
 fn charge_words(charge: &Charge) -> String {
     let comma = if charge.cause.is_none() { "," } else { "" };
     format!(
-        "{}{comma} kept {} waiting {} in {} {}",
+        "{}{comma} kept {} waiting {} in {}",
         activity_words(charge.rank, charge.what()),
         counted(charge.ranks, "rank"),
         time(charge.ns),
-        charge.waits_at.construct_name(),
-        charge.waits_at.at_short()
+        charge.waits_at.with_line()
     )
 }
 
