@@ -19,7 +19,7 @@ pub use input::Report;
 pub use markdown::MAX_MARKDOWN;
 pub use text::diff::{Shown, diff_text, row_label, row_subject};
 pub use text::first_screen::{
-    doubts, efficiency_bars, finding_cards, first_screen, help_command, useful_percent,
+    doubts, efficiency_bars, finding_cards, first_screen, help_command, help_for_causes, useful_percent,
 };
 pub use text::info::{end_words, info_text};
 pub use text::job::{job_gain_line, job_path_lines};

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use omptrace_analysis::Stats;
 use omptrace_report::{
-    Line, Lines, Look, Tint, counted, doubts, efficiency_bars, finding_cards, help_command, shortened, time,
-    useful_percent,
+    Line, Lines, Look, Tint, counted, doubts, efficiency_bars, finding_cards, help_command, help_for_causes,
+    shortened, time, useful_percent,
 };
 use omptrace_symbols as symbols;
 
@@ -164,6 +164,9 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Part>, arguments: &st
     if let Some(Part { stats, .. }) = part {
         lines.gap();
         lines.extend(efficiency_bars(&stats.answers, look));
+        if let Some(help) = help_for_causes(&stats.answers) {
+            lines.push(Line::of(Tint::Dim, format!("  What can cause this: {help}")));
+        }
     }
 }
 

@@ -138,6 +138,40 @@ pub fn help_command(answers: &Answers, top: usize) -> Option<String> {
     (!ids.is_empty()).then(|| format!("omptrace help {}", ids.join(" ")))
 }
 
+/// The command that explains what usually leads to the largest losses, for a part of a run, of which no findings are
+/// known. `None` if no loss is large.
+pub fn help_for_causes(answers: &Answers) -> Option<String> {
+    const MIN_PERCENT: u32 = 10;
+    const MOST: usize = 2;
+    let large = shares(answers).into_iter().filter(|share| share.percent >= MIN_PERCENT);
+    let ids: Vec<&str> = large.filter_map(|share| usual_finding(share.cause)).take(MOST).collect();
+    (!ids.is_empty()).then(|| format!("omptrace help {}", ids.join(" ")))
+}
+
+/// The id of the finding that usually explains time lost to this cause.
+fn usual_finding(cause: Cause) -> Option<&'static str> {
+    Some(match cause {
+        Cause::Serial => "serial_part",
+        Cause::Fork | Cause::Join => "region_too_small",
+        Cause::Imbalance => "load_imbalance",
+        Cause::Barrier => "needless_barrier",
+        Cause::TaskWait => "taskwait_chain",
+        Cause::TaskStarvation => "too_few_tasks",
+        Cause::Lock => "lock_contention",
+        Cause::Critical => "critical_contention",
+        Cause::Ordered => "ordered_serialises",
+        Cause::Atomic => "atomic_contention",
+        Cause::Reduction => "reduction_cost",
+        Cause::Target => "target_wait",
+        Cause::Runtime => "tasks_too_fine",
+        Cause::ExternalWait => "external_wait",
+        Cause::MpiWait => "rank_imbalance",
+        Cause::IdleInMpi => "idle_during_mpi",
+        Cause::Preempted => "preempted",
+        _ => return None,
+    })
+}
+
 fn write_card(answers: &Answers, lines: &mut Lines, number: usize, finding: &Finding, look: Look) {
     let share = finding.gain_ns as f64 / answers.duration_ns.max(1) as f64;
     let saving = format!("saves up to {} ({:.0} %)", time(finding.gain_ns), share * 100.0);
@@ -535,5 +569,17 @@ More: --full (constructs, critical path, threads), --by , --json
             let long: Vec<&str> = text.lines().filter(|line| letters(line) > width.max(75)).collect();
             assert!(long.is_empty(), "{width}: {long:#?}");
         }
+    }
+
+    #[test]
+    fn the_largest_losses_of_a_part_lead_to_pages_that_exist() {
+        let stats = stats();
+        assert_eq!(
+            help_for_causes(&stats.answers).as_deref(),
+            Some("omptrace help load_imbalance region_too_small")
+        );
+        let pages = Cause::ALL.iter().filter_map(|cause| usual_finding(*cause));
+        assert!(pages.map(Rule::by_id).all(|rule| rule.is_some()));
+        assert_eq!(help_for_causes(&Answers::default()), None);
     }
 }
