@@ -80,8 +80,13 @@ pub struct Gate {
 }
 
 impl JobGraph {
-    /// The graph of a job whose messages and operations are known.
-    pub(super) fn of(job: &Job, pairs: &[Pair], operations: &[Operation], fences: &[Operation]) -> JobGraph {
+    /// The graph of a job whose messages and operations are known. Takes the lists of calls, which are long.
+    pub(super) fn of(
+        job: &mut Job,
+        pairs: &[Pair],
+        operations: &[Operation],
+        fences: &[Operation],
+    ) -> JobGraph {
         let mut graph = Builder { job, gates: Vec::new(), needs: vec![Vec::new(); job.processes.len()] };
         pairs.iter().for_each(|pair| graph.message(pair));
         operations.iter().for_each(|operation| graph.operation(operation));
@@ -93,9 +98,10 @@ impl JobGraph {
             Some(format!("rank {} {obstacle}", calls.rank))
         });
         let unknown = unknown.collect();
-        let ranks = job.processes.iter().zip(needs).map(|(calls, mut needs)| {
+        let ranks = job.processes.iter_mut().zip(needs).map(|(calls, mut needs)| {
             needs.sort_unstable();
-            RankGraph { rank: calls.rank, calls: calls.list.calls.clone(), needs }
+            needs.shrink_to_fit();
+            RankGraph { rank: calls.rank, calls: std::mem::take(&mut calls.list.calls), needs }
         });
         JobGraph { ranks: ranks.collect(), gates, unknown }
     }

@@ -293,7 +293,7 @@ fn matched(processes: Vec<ProcessCalls>, size: usize, wanted: Wanted) -> Matched
         result.path_waits = Joints::of(waits);
     }
     if wanted != Wanted::Events {
-        let graph = (wanted == Wanted::Graph).then(|| JobGraph::of(&job, &pairs, &operations, &fences));
+        let graph = (wanted == Wanted::Graph).then(|| JobGraph::of(&mut job, &pairs, &operations, &fences));
         return Matched { results, communicators: Vec::new(), waiting, graph };
     }
     job.number_messages(&pairs);
@@ -480,5 +480,9 @@ fn read(reader: &Reader, clock: SessionClock<'_>, rank: u32, wanted: Wanted) -> 
             list.event(run.thread, timed.time, &timed.record.event);
         }
     }
-    ProcessCalls { list, ..calls.finish() }
+    list.calls.shrink_to_fit();
+    let mut all = ProcessCalls { list, ..calls.finish() };
+    all.sends.shrink_to_fit();
+    all.receives.shrink_to_fit();
+    all
 }
