@@ -31,7 +31,8 @@ pub use model::null_sink;
 pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
 pub use ranks::{
-    Forbidden, HostClocks, Joint, Joints, MessageCounts, RankMessages, Ranks, Unmatched, WaitKind,
+    CallSite, CollectiveSite, Forbidden, HostClocks, IdleWaits, Joint, Joints, LongestOperation,
+    MessageCounts, PairMessages, RankMessages, Ranks, Traffic, Unmatched, UnsuccessfulTests, WaitKind,
     WaitingRank,
 };
 pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};

@@ -7,6 +7,8 @@ use crate::ranks::communicator::Origin;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::joints::Joints;
 use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
+use crate::ranks::sites::CallSite;
+use crate::ranks::traffic::{IdleWaits, UnsuccessfulTests};
 
 /// What one rank did with the others.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,12 @@ pub struct RankMessages {
     pub open_communicators: u64,
     /// The time that the thread which initialized the library was in calls.
     pub in_calls_ns: u64,
+    /// Where the program makes calls.
+    pub sites: Vec<CallSite>,
+    /// Waits that begin right after their requests were started, by call site.
+    pub idle_waits: Vec<IdleWaits>,
+    /// Tests and probes that found nothing.
+    pub tests: Vec<UnsuccessfulTests>,
     pub(crate) joints: Joints,
     /// What its calls do; empty unless that is wanted.
     pub(crate) events: Arc<CallEvents>,

@@ -23,9 +23,11 @@
 
 mod call_events;
 mod calls;
+mod calls_at_end;
 mod communicator;
 mod communicators;
 mod forbidden;
+mod gaps;
 mod host_clocks;
 mod hung;
 mod joints;
@@ -37,8 +39,10 @@ mod posting;
 mod process_calls;
 mod requests;
 mod shape;
+mod sites;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -66,6 +70,8 @@ pub use forbidden::Forbidden;
 pub use hung::WaitingRank;
 pub use joints::{Joint, Joints, WaitKind};
 pub use messages::{MessageCounts, RankMessages, Unmatched};
+pub use sites::CallSite;
+pub use traffic::{CollectiveSite, IdleWaits, LongestOperation, PairMessages, Traffic, UnsuccessfulTests};
 
 /// What the processes of an MPI job did with each other.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +94,8 @@ pub struct Ranks {
     pub waiting: Vec<WaitingRank>,
     /// Ranks of which each waits for the next, and the last for the first.
     pub deadlock: Option<Vec<u32>>,
+    /// How much the ranks communicate; empty unless traces of all ranks are there.
+    pub traffic: Traffic,
 }
 
 /// A process's corrected clock, and when its session began by that; `None` where its own is right.
@@ -202,8 +210,9 @@ impl Ranks {
                 read = read_all(&all.clocks);
             }
         }
-        let (matched, communicators, waiting) = matched(read, size, wanted);
+        let (matched, communicators, waiting, traffic) = matched(read, (size, &with_mpi), wanted);
         all.communicators = communicators;
+        all.traffic = traffic;
         all.deadlock = hung::deadlock(&waiting);
         all.waiting = waiting;
         for (index, messages) in with_mpi.iter().zip(matched) {
@@ -244,12 +253,13 @@ impl Ranks {
     }
 }
 
-/// The results of each of `processes`, which are all ranks of a job of `size`, their communicators, and who waits at the end.
+/// The results of each of `processes`, which are all ranks of a job of `size`, their communicators, who waits at the end, and
+/// how much they communicate. `numbers`: their numbers on the timeline.
 fn matched(
     processes: Vec<ProcessCalls>,
-    size: usize,
+    (size, numbers): (usize, &[usize]),
     wanted: Wanted,
-) -> (Vec<RankMessages>, Vec<Communicator>, Vec<WaitingRank>) {
+) -> (Vec<RankMessages>, Vec<Communicator>, Vec<WaitingRank>, Traffic) {
     let mut results: Vec<RankMessages> = processes.iter().map(RankMessages::counted).collect();
     let mut job = Job::new(processes, size);
     let pairs = job.pairs(&mut results);
@@ -260,11 +270,15 @@ fn matched(
     job.wait_for_messages(&pairs, &mut waits);
     operations.iter().for_each(|operation| job.wait_in_operation(operation, &mut waits));
     fences.iter().for_each(|fence| job.wait_at_fence(fence, &mut waits));
-    for (result, waits) in results.iter_mut().zip(waits) {
+    job.count_combinable(&pairs);
+    let traffic = job.traffic(&pairs, &operations, numbers);
+    for ((result, waits), calls) in results.iter_mut().zip(waits).zip(&mut job.processes) {
         result.joints = Joints::of(waits);
+        (result.idle_waits, result.tests) = calls.idle_waits(&result.joints);
+        result.sites = std::mem::take(&mut calls.sites).all;
     }
     if wanted == Wanted::Waits {
-        return (results, Vec::new(), waiting);
+        return (results, Vec::new(), waiting, traffic);
     }
     job.number_messages(&pairs);
     job.number_operations(&operations);
@@ -272,7 +286,7 @@ fn matched(
     for (process, (result, calls)) in results.iter_mut().zip(job.processes).enumerate() {
         result.events = Arc::new(CallEvents::of(process, calls, &job.communicators));
     }
-    (results, definitions, waiting)
+    (results, definitions, waiting, traffic)
 }
 
 /// The names of one process's communicators, whose numbers begin at `first`. Nothing is known of its messages.

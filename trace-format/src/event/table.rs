@@ -375,7 +375,9 @@ events! {
         /// The objects of the call that the thread is executing. With the role `awaited` or `started`, `numbers`
         /// contains the handles of requests. With `completed`, it contains four numbers for each completed request:
         /// the handle, the peer, the tag and the number of bytes. With `spun`, it contains the number of test calls
-        /// before this call that found no completed request, and the function of the last of these calls.
+        /// before this call that found no completed request, and the function of the last of these calls. Two more numbers,
+        /// which older traces lack, are the number of these calls whose duration was measured, and the sum of these durations
+        /// in nanoseconds.
         /// With `received`, it contains the source, the tag, the number of elements and the datatype of the message that
         /// the call receives along with the one that it sends. With `replaced`, it contains two numbers for each persistent
         /// request whose handle the MPI library changed when the request was started: the handle before, and the new one.
