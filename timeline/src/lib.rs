@@ -31,8 +31,9 @@ pub use model::null_sink;
 pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
 pub use ranks::{
-    CallId, Forbidden, Gate, HostClocks, JobGraph, Joint, Joints, MessageCounts, Need, Needed, RankCall,
-    RankGraph, RankMessages, Ranks, Unmatched, WaitKind, WaitingRank,
+    CallId, CallSite, CollectiveSite, Forbidden, Gate, HostClocks, IdleWaits, JobGraph, Joint, Joints,
+    LongestOperation, MessageCounts, Need, Needed, PairMessages, RankCall, RankGraph, RankMessages, Ranks,
+    Traffic, Unmatched, UnsuccessfulTests, WaitKind, WaitingRank,
 };
 pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};
 pub use replay::excerpts::Excerpts;

@@ -67,6 +67,10 @@ impl Errno {
     }
 }
 
+/// The duration of one in so many unsuccessful tests is measured, because a test takes hardly longer than reading a clock. A
+/// prime number, because libraries do more in each 2nd, 4th, ..., 256th test.
+const TESTS_PER_MEASUREMENT: u64 = 7;
+
 impl Context {
     /// Makes the call in the next definition.
     pub(crate) fn go_on(&mut self, call: &Call) -> u64 {
@@ -92,12 +96,28 @@ impl Context {
         is_recorded
     }
 
-    /// Counts a test that completed nothing.
-    pub(crate) fn count_fruitless(&self, function: u32) {
+    /// The time before a test, if its duration is measured: the first of each [`TESTS_PER_MEASUREMENT`] tests. The time
+    /// that reading the clock takes is added, so that it does not count.
+    pub(crate) fn test_begins(&self) -> Option<u64> {
+        // SAFETY: the thread's own words.
+        let tests = unsafe { (*self.thread).fruitless };
+        tests.is_multiple_of(TESTS_PER_MEASUREMENT).then(|| {
+            let (first, second) = ((self.tracer.raw_clock)(), (self.tracer.raw_clock)());
+            second.saturating_add(second.saturating_sub(first))
+        })
+    }
+
+    /// Counts a test that completed nothing. `begin`: see [`Context::test_begins`].
+    pub(crate) fn count_fruitless(&self, function: u32, begin: Option<u64>) {
+        let ns = begin.map(|begin| (self.tracer.raw_clock)().saturating_sub(begin));
         // SAFETY: the thread's own words.
         unsafe {
             (*self.thread).fruitless += 1;
             (*self.thread).fruitless_function = u64::from(function);
+            if let Some(ns) = ns {
+                (*self.thread).measured += 1;
+                (*self.thread).measured_ns = (*self.thread).measured_ns.saturating_add(ns);
+            }
         }
     }
 }
@@ -107,9 +127,11 @@ impl Context {
 #[inline(never)]
 pub(crate) fn tell_fruitless(tracer: &Tracer, thread: *mut Thread) {
     // SAFETY: the thread's own words.
-    let numbers = unsafe { [(*thread).fruitless, (*thread).fruitless_function] };
+    let numbers = unsafe {
+        [(*thread).fruitless, (*thread).fruitless_function, (*thread).measured, (*thread).measured_ns]
+    };
     // SAFETY: as above.
-    unsafe { (*thread).fruitless = 0 };
+    unsafe { ((*thread).fruitless, (*thread).measured, (*thread).measured_ns) = (0, 0, 0) };
     tracer.tell(role::FRUITLESS, &numbers);
 }
 

@@ -314,11 +314,12 @@ pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     let Some(mut completion) = Completion::of(context.family, call, &mut own) else {
         return context.go_on(call);
     };
+    let begin = context.test_begins();
     let result = context.go_on(call);
     let completed = completion.completed(context.family, call, result);
     // If all requests are null, a test succeeds and completes nothing.
     if completed.facts == 0 && completed.code == 0 {
-        context.count_fruitless(call.number);
+        context.count_fruitless(call.number, begin);
     } else if context.begins(&begins(call)) {
         let mut handles = [0; FEW];
         for (handle, facts) in handles.iter_mut().zip(completion.memory.facts().chunks_exact(FACTS)) {

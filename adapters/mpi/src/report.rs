@@ -169,10 +169,11 @@ fn attempt(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
     let mut own_status = [0; STATUS_WORDS];
     call.replace_status(context.family, &mut own_status);
+    let begin = context.test_begins();
     let result = context.go_on(call);
     let code = call.result_code(result);
     if code == 0 && !call.flag() {
-        context.count_fruitless(call.number);
+        context.count_fruitless(call.number, begin);
         return result;
     }
     let begins = call.begins(context.family, object);

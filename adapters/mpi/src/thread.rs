@@ -1,4 +1,4 @@
-//! Five thread-local words of the initial-exec model, for which a preloaded library has room and which are accessed
+//! Seven thread-local words of the initial-exec model, for which a preloaded library has room and which are accessed
 //! without calls and allocations.
 
 use crate::frame::Frame;
@@ -17,15 +17,18 @@ pub(crate) struct Thread {
     pub(crate) fruitless: u64,
     /// The function of the last such test.
     pub(crate) fruitless_function: u64,
+    /// The number of these tests whose duration was measured, and the sum of their durations in nanoseconds.
+    pub(crate) measured: u64,
+    pub(crate) measured_ns: u64,
     /// The function of the call whose begin was reported and whose end was not; 0 if there is none.
     pub(crate) open: u32,
     /// The class of that function.
     pub(crate) open_class: u32,
 }
 
-interpose::thread_words!("omptmpi_thread", 40, Thread);
+interpose::thread_words!("omptmpi_thread", 56, Thread);
 
-const _: () = assert!(size_of::<Thread>() == 40);
+const _: () = assert!(size_of::<Thread>() == 56);
 
 impl Thread {
     /// Whether the call with this frame is made within the call that the thread is in. If that call was abandoned, the

@@ -66,7 +66,8 @@ pub(crate) mod role {
     pub(crate) const COMPLETED: u32 = 2;
     /// Handles of persistent requests.
     pub(crate) const STARTED: u32 = 3;
-    /// Number of tests before the call that completed nothing, and the function of the last one.
+    /// Number of tests before the call that completed nothing, the function of the last one, the number of tests whose
+    /// duration was measured, and the sum of these durations in nanoseconds.
     pub(crate) const FRUITLESS: u32 = 4;
     /// The received message of `MPI_Isendrecv`: source, tag, number of elements, datatype.
     pub(crate) const RECEIVED: u32 = 5;

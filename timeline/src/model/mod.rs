@@ -69,7 +69,7 @@ pub use crate::model::item::{
 pub(crate) use crate::model::mpi::operation;
 pub use crate::model::mpi::{
     Collective, Communicator, CommunicatorId, CommunicatorKind, Message, MpiEvent, OtherEnd, RequestId, Root,
-    called_function,
+    called_function, function_name,
 };
 pub use crate::model::point::Point;
 pub use crate::model::sample::{Function, FunctionKind, RuntimeActivity, Sample, StackFrame};

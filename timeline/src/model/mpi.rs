@@ -140,6 +140,11 @@ pub fn called_function(event: &Event<'_>) -> Option<&'static str> {
     function.map(|function| function.name)
 }
 
+/// The C name of an MPI function, by its number in the API; `None` if the number is not known.
+pub fn function_name(function: u32) -> Option<&'static str> {
+    omptrace_mpi_api::function(function).map(|function| function.name)
+}
+
 /// The operation that a function performs; `None` if it is not an MPI function.
 pub(crate) fn operation(function: &str) -> Option<String> {
     let name = function.strip_prefix("MPI_")?;

@@ -56,7 +56,7 @@ impl Entry {
 
 impl Span {
     fn call(self) -> Posting {
-        Posting { thread: self.thread, begin: self.begin }
+        Posting { thread: self.thread, site: self.site, begin: self.begin }
     }
 }
 

@@ -73,7 +73,8 @@ impl CallList {
         let Some((begin, _)) = self.open.take_if(|(_, open)| *open == e.function) else { return };
         self.push(begin, time, e.class);
         if name_of(e.function) == "MPI_Finalize" {
-            self.finalize = Some(Span { thread, begin, end: time });
+            // The waits in this call are not summed up by call site.
+            self.finalize = Some(Span { thread, site: u32::MAX, begin, end: time });
         }
     }
 

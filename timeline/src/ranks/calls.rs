@@ -14,7 +14,7 @@ use omptrace_trace_format::field::{CallClass, CallRole, ObjectKind};
 use crate::model::Ns;
 use crate::ranks::communicator::{Communicator, Origin};
 use crate::ranks::forbidden::ThreadRules;
-use crate::ranks::open_call;
+use crate::ranks::gaps::Gaps;
 use crate::ranks::posting::Posting;
 use crate::ranks::process_calls::{Collective, Fence, ProcessCalls, Receive, ReceiveState, Send, Span};
 use crate::ranks::requests::{Completed, Meaning, Posted, Request, is_collective_init, is_send_init};
@@ -33,18 +33,25 @@ const HANDLE_PAIR: usize = 2;
 
 /// A call that a thread is in.
 #[derive(Debug)]
-struct OpenCall {
+pub(super) struct OpenCall {
     begin: Ns,
-    function: u32,
-    class: CallClass,
+    site: u32,
+    pub(super) function: u32,
+    pub(super) class: CallClass,
     tag: i32,
     count: u64,
     datatype: u64,
     /// The message or operation that the call posts or waits for.
-    posted: Posted,
+    pub(super) posted: Posted,
     /// The handles that it waits for, each with the request that it stood for when the wait began.
-    awaited: VecDeque<(u64, u64)>,
+    pub(super) awaited: VecDeque<(u64, u64)>,
     completed: Vec<Completed>,
+}
+
+impl OpenCall {
+    fn posting(&self, thread: usize) -> Posting {
+        Posting { thread: thread as u32, site: self.site, begin: self.begin }
+    }
 }
 
 /// Puts the calls of one rank together.
@@ -53,7 +60,7 @@ pub(super) struct Calls {
     all: ProcessCalls,
     open: Vec<Option<OpenCall>>,
     /// By handle. Libraries have one handle for all sends that are complete at once.
-    requests: FastMap<u64, Vec<Request>>,
+    pub(super) requests: FastMap<u64, Vec<Request>>,
     requests_so_far: u64,
     /// Places of communicators by handle.
     communicators: FastMap<u64, u32>,
@@ -70,6 +77,7 @@ pub(super) struct Calls {
     messages: FastMap<u64, usize>,
     is_finalized: bool,
     rules: ThreadRules,
+    gaps: Gaps,
 }
 
 /// A function's name in C.
@@ -94,6 +102,7 @@ impl Calls {
             messages: FastMap::default(),
             is_finalized: false,
             rules,
+            gaps: Gaps::of(threads),
         }
     }
 
@@ -126,43 +135,10 @@ impl Calls {
                 self.requests.values().flatten().filter(|request| request.is_persistent()).count() as u64;
         }
         self.all.open = self.open.iter().flatten().map(|call| self.open_call(call)).collect();
+        self.all.gaps = self.gaps;
         self.all.forbidden = self.rules.finish();
         self.all.objects.finish();
         self.all
-    }
-
-    /// What a call that is open waits for.
-    fn open_call(&self, call: &OpenCall) -> open_call::OpenCall {
-        let mut open = open_call::OpenCall { function: call.function, ..open_call::OpenCall::default() };
-        match (&call.posted, call.class) {
-            (Posted::Send { place }, CallClass::send) => open.sends.push(*place),
-            (Posted::Receive { place }, CallClass::receive | CallClass::probe) => open.receives.push(*place),
-            (Posted::Both { send, receive }, _) => {
-                open.sends.extend(send);
-                open.receives.push(*receive);
-            }
-            (Posted::Collective { place }, CallClass::collective) => open.collectives.push(*place),
-            (Posted::Fence { place }, _) => open.fences.push(*place),
-            _ => {}
-        }
-        for (handle, number) in &call.awaited {
-            let mut requests = self.requests.get(handle).into_iter().flatten();
-            let Some(request) = requests.find(|request| request.number == *number) else { continue };
-            match &request.meaning {
-                Meaning::Send { place, .. } => open.sends.push(*place),
-                Meaning::Receive { place } => open.receives.push(*place),
-                Meaning::Both { send, receive } => {
-                    open.sends.extend(send);
-                    open.receives.push(*receive);
-                }
-                Meaning::Collective { place } => open.collectives.push(*place),
-                Meaning::PersistentSend { started, .. } => open.sends.extend(started.front()),
-                Meaning::PersistentReceive { started, .. } => open.receives.extend(started.front()),
-                Meaning::PersistentCollective { started, .. } => open.collectives.extend(started.front()),
-                Meaning::Other => {}
-            }
-        }
-        open
     }
 
     fn begin(&mut self, thread: usize, time: Ns, e: &CallBegin) {
@@ -170,7 +146,9 @@ impl Calls {
         if name == "MPI_Finalize" {
             self.is_finalized = true;
         }
-        let posting = Posting { thread: thread as u32, begin: time };
+        let site = self.all.sites.number((e.function, e.codeptr_ra.0), (thread as u32, time));
+        self.gaps.call_begins(thread, time);
+        let posting = Posting { thread: thread as u32, site, begin: time };
         let posted = self.posted(name, posting, e).unwrap_or(Posted::Nothing);
         // An error handler may have left the one before by `longjmp`.
         if let Some(abandoned) = self.open.get_mut(thread).and_then(Option::take) {
@@ -181,6 +159,7 @@ impl Calls {
         if let Some(open) = self.open.get_mut(thread) {
             *open = Some(OpenCall {
                 begin: time,
+                site,
                 function: e.function,
                 class: e.class,
                 tag: e.tag,
@@ -348,12 +327,16 @@ impl Calls {
             }
             CallRole::started => {
                 let Some(Some(open)) = self.open.get(thread) else { return };
-                let posting = Posting { thread: thread as u32, begin: open.begin };
+                let posting = open.posting(thread);
                 for handle in e.numbers.iter() {
                     self.start(posting, *handle);
                 }
             }
             CallRole::replaced => self.replace(&e.numbers),
+            CallRole::spun => {
+                let Some(Some(open)) = self.open.get(thread) else { return };
+                self.gaps.spun(thread, &e.numbers, (open.function, open.site));
+            }
             _ => {}
         }
     }
@@ -361,6 +344,7 @@ impl Calls {
     /// A persistent request is started: that is a message, or an operation.
     fn start(&mut self, posted: Posting, handle: u64) {
         let Some(request) = self.requests.get_mut(&handle).and_then(|all| all.last_mut()) else { return };
+        request.posted = self.gaps.outside(posted.thread as usize);
         // Each is an operation of its own.
         self.requests_so_far += 1;
         let number = NonZeroU64::new(self.requests_so_far);
@@ -410,10 +394,12 @@ impl Calls {
         if self.rules.main() == Some(thread) {
             self.all.in_calls_ns += time.abs_diff(call.begin);
         }
+        let span = Span { thread: thread as u32, site: call.site, begin: call.begin, end: time };
+        self.all.sites.add(call.site, call.begin, time);
         if call.function != e.function {
+            self.gaps.call_ends(&span, false);
             return;
         }
-        let span = Span { thread: thread as u32, begin: call.begin, end: time };
         let has_failed = e.result != 0;
         let request = e.object.0;
         let name = name_of(e.function);
@@ -508,6 +494,7 @@ impl Calls {
         for completed in call.completed {
             self.complete(completed, span, is_single);
         }
+        self.gaps.call_ends(&span, call.class == CallClass::wait);
     }
 
     /// What a call has waited for, and what is not complete, others may wait for.
@@ -524,7 +511,8 @@ impl Calls {
     fn request(&mut self, (thread, handle): (usize, u64), meaning: Meaning) -> Option<NonZeroU64> {
         self.requests_so_far += 1;
         let number = self.requests_so_far;
-        let request = Request { number, thread, is_awaited: false, meaning };
+        let posted = self.gaps.outside(thread);
+        let request = Request { number, thread, posted, is_awaited: false, meaning };
         self.requests.entry(handle).or_default().push(request);
         NonZeroU64::new(number)
     }
@@ -534,6 +522,7 @@ impl Calls {
         let Some(all) = self.requests.get_mut(&handle) else { return };
         let Some(place) = all.iter().position(|request| request.number == number) else { return };
         all[place].is_awaited = false;
+        self.gaps.completes((all[place].thread, all[place].posted));
         let is_cancelled = peer == CANCELLED;
         let (mut send, mut receive, mut collective) = (None, None, None);
         match &mut all[place].meaning {
@@ -604,7 +593,7 @@ impl Calls {
             ObjectKind::communicator => {
                 let call = self.open.get(thread).and_then(Option::as_ref);
                 let (function, tag) = call.map_or((0, NONE), |call| (call.function, call.tag));
-                let made = call.map(|call| Posting { thread: thread as u32, begin: call.begin });
+                let made = call.map(|call| call.posting(thread));
                 let name = name_of(function);
                 let parent = self.communicators.get(&e.parent.0).copied().filter(|_| e.parent.0 != 0);
                 let origin = self.origin(name, tag, parent);
@@ -668,8 +657,7 @@ impl Calls {
                     self.is_freed[place as usize] = true;
                     self.all.objects.free(e.handle.0, time);
                     let call = self.open.get(thread).and_then(Option::as_ref);
-                    self.all.communicators[place as usize].freed =
-                        call.map(|call| Posting { thread: thread as u32, begin: call.begin });
+                    self.all.communicators[place as usize].freed = call.map(|call| call.posting(thread));
                 }
             }
             ObjectKind::datatype => {

@@ -8,6 +8,8 @@ use crate::ranks::communicator::Origin;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::joints::{Joint, Joints};
 use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
+use crate::ranks::sites::CallSite;
+use crate::ranks::traffic::{IdleWaits, UnsuccessfulTests};
 
 /// What one rank did with the others.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,12 @@ pub struct RankMessages {
     pub life: (Ns, Ns),
     /// The index of the stream whose thread makes the calls: the first that made one.
     pub thread: u32,
+    /// Where the program makes calls.
+    pub sites: Vec<CallSite>,
+    /// Waits that begin right after their requests were started, by call site.
+    pub idle_waits: Vec<IdleWaits>,
+    /// Tests and probes that found nothing.
+    pub tests: Vec<UnsuccessfulTests>,
     pub(crate) joints: Joints,
     /// Waits for the last of several, on which the end of a call depends, but which are no wait states.
     pub(crate) path_waits: Joints,

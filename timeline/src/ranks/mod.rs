@@ -24,9 +24,11 @@
 mod call_events;
 mod call_list;
 mod calls;
+mod calls_at_end;
 mod communicator;
 mod communicators;
 mod forbidden;
+mod gaps;
 mod graph;
 mod host_clocks;
 mod hung;
@@ -39,8 +41,10 @@ mod posting;
 mod process_calls;
 mod requests;
 mod shape;
+mod sites;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -72,6 +76,8 @@ pub use graph::{CallId, Gate, JobGraph, Need, Needed, RankGraph};
 pub use hung::WaitingRank;
 pub use joints::{Joint, Joints, WaitKind};
 pub use messages::{MessageCounts, RankMessages, Unmatched};
+pub use sites::CallSite;
+pub use traffic::{CollectiveSite, IdleWaits, LongestOperation, PairMessages, Traffic, UnsuccessfulTests};
 
 /// What the processes of an MPI job did with each other.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +102,8 @@ pub struct Ranks {
     pub deadlock: Option<Vec<u32>>,
     /// What each call needs of other ranks; `None` unless that is wanted and all ranks are there.
     graph: Option<Arc<JobGraph>>,
+    /// How much the ranks communicate; empty unless traces of all ranks are there.
+    pub traffic: Traffic,
 }
 
 /// A process's corrected clock, and when its session began by that; `None` where its own is right.
@@ -212,10 +220,11 @@ impl Ranks {
                 read = read_all(&all.clocks);
             }
         }
-        let matched = matched(read, size, wanted);
+        let matched = matched(read, (size, &with_mpi), wanted);
         all.communicators = matched.communicators;
         all.deadlock = hung::deadlock(&matched.waiting);
         all.waiting = matched.waiting;
+        all.traffic = matched.traffic;
         all.graph = matched.graph.map(Arc::new);
         for (index, messages) in with_mpi.iter().zip(matched.results) {
             let (reader, start) = inputs[*index];
@@ -271,11 +280,13 @@ struct Matched {
     communicators: Vec<Communicator>,
     /// Who waits at the end.
     waiting: Vec<WaitingRank>,
+    /// How much the ranks communicate.
+    traffic: Traffic,
     graph: Option<JobGraph>,
 }
 
-/// The results of `processes`, which are all ranks of a job of `size`.
-fn matched(processes: Vec<ProcessCalls>, size: usize, wanted: Wanted) -> Matched {
+/// The results of `processes`, which are all ranks of a job of `size`. `numbers`: their numbers on the timeline.
+fn matched(processes: Vec<ProcessCalls>, (size, numbers): (usize, &[usize]), wanted: Wanted) -> Matched {
     let mut results: Vec<RankMessages> = processes.iter().map(RankMessages::counted).collect();
     let mut job = Job::new(processes, size);
     let pairs = job.pairs(&mut results);
@@ -286,15 +297,19 @@ fn matched(processes: Vec<ProcessCalls>, size: usize, wanted: Wanted) -> Matched
     job.wait_for_messages(&pairs, &mut waits);
     operations.iter().for_each(|operation| job.wait_in_operation(operation, &mut waits));
     fences.iter().for_each(|fence| job.wait_at_fence(fence, &mut waits));
-    for (result, waits) in results.iter_mut().zip(waits) {
+    job.count_combinable(&pairs);
+    let traffic = job.traffic(&pairs, &operations, numbers);
+    for ((result, waits), calls) in results.iter_mut().zip(waits).zip(&mut job.processes) {
         result.joints = Joints::of(waits);
+        (result.idle_waits, result.tests) = calls.idle_waits(&result.joints);
+        result.sites = std::mem::take(&mut calls.sites).all;
     }
     for (result, waits) in results.iter_mut().zip(job.wait_for_the_last(&operations)) {
         result.path_waits = Joints::of(waits);
     }
     if wanted != Wanted::Events {
         let graph = (wanted == Wanted::Graph).then(|| JobGraph::of(&mut job, &pairs, &operations, &fences));
-        return Matched { results, communicators: Vec::new(), waiting, graph };
+        return Matched { results, communicators: Vec::new(), waiting, traffic, graph };
     }
     job.number_messages(&pairs);
     job.number_operations(&operations);
@@ -302,7 +317,7 @@ fn matched(processes: Vec<ProcessCalls>, size: usize, wanted: Wanted) -> Matched
     for (process, (result, calls)) in results.iter_mut().zip(job.processes).enumerate() {
         result.events = Arc::new(CallEvents::of(process, calls, &job.communicators));
     }
-    Matched { results, communicators: definitions, waiting, graph: None }
+    Matched { results, communicators: definitions, waiting, traffic, graph: None }
 }
 
 /// The names of one process's communicators, whose numbers begin at `first`. Nothing is known of its messages.

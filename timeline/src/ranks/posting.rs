@@ -6,6 +6,8 @@ use crate::model::Ns;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Posting {
     pub(super) thread: u32,
+    /// Where the program makes the call: see [`Sites`](super::sites::Sites).
+    pub(super) site: u32,
     /// When the call began.
     pub(super) begin: Ns,
 }

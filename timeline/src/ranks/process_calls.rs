@@ -8,9 +8,11 @@ use crate::model::Ns;
 use crate::ranks::call_list::CallList;
 use crate::ranks::communicator::Communicator;
 use crate::ranks::forbidden::Forbidden;
+use crate::ranks::gaps::Gaps;
 use crate::ranks::objects::Objects;
 use crate::ranks::open_call::OpenCall;
 use crate::ranks::posting::Posting;
+use crate::ranks::sites::Sites;
 
 /// What one rank did.
 #[derive(Debug, Default)]
@@ -30,6 +32,10 @@ pub(super) struct ProcessCalls {
     /// The handles of communicators.
     pub(super) objects: Objects,
     pub(super) forbidden: Forbidden,
+    /// Where the program makes calls.
+    pub(super) sites: Sites,
+    /// What threads do between calls.
+    pub(super) gaps: Gaps,
     /// The time that the thread which initialized the library was in calls.
     pub(super) in_calls_ns: u64,
     pub(super) open_requests: u64,
@@ -54,6 +60,8 @@ impl ProcessCalls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) thread: u32,
+    /// Where the program makes the call: see [`Sites`].
+    pub(super) site: u32,
     pub(super) begin: Ns,
     pub(super) end: Ns,
 }

@@ -45,6 +45,8 @@ pub(super) struct Request {
     pub(super) number: u64,
     /// The thread that it is of.
     pub(super) thread: usize,
+    /// The time that the thread had spent outside of calls when the request was posted, or started.
+    pub(super) posted: u64,
     /// A call waits for it.
     pub(super) is_awaited: bool,
     pub(super) meaning: Meaning,

@@ -156,7 +156,7 @@ impl Job {
         if spans.iter().any(|span| span.end <= last.begin) {
             return;
         }
-        let posted = Posting { thread: last.thread, begin: last.begin };
+        let posted = Posting { thread: last.thread, site: last.site, begin: last.begin };
         for (waits, span) in waits.iter_mut().zip(&spans) {
             waits.extend(wait(*span, posted, rank, WaitKind::Barrier));
         }

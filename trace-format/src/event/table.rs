@@ -389,7 +389,8 @@ events! {
         /// contains the handles of requests. With `completed`, `numbers` contains four numbers for each completed
         /// request: the handle, the peer, the tag and the number of bytes. With `spun`, `numbers` contains the number
         /// of test calls before this call that found no completed request, and the function of the last of these test
-        /// calls. With `received`, `numbers` describes the message that the call receives along with the one that it
+        /// calls. Two more numbers, which older traces lack, are the number of these calls whose duration was measured,
+        /// and the sum of these durations in nanoseconds. With `received`, `numbers` describes the message that the call receives along with the one that it
         /// sends: the source, the tag, the number of elements and the datatype. With `replaced`, `numbers` contains the
         /// old and the new handle of each persistent request whose handle the MPI library changed when the request was
         /// started.
