@@ -10,7 +10,7 @@ use crate::ranks::communicator::Communicator;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::objects::Objects;
 use crate::ranks::open_call::OpenCall;
-use crate::ranks::posting::Posting;
+use crate::ranks::posting::{Posting, Span};
 
 /// What one rank did.
 #[derive(Debug, Default)]
@@ -48,14 +48,6 @@ impl ProcessCalls {
             (communicator.made, communicator.freed) = (None, None);
         }
     }
-}
-
-/// The time that a thread is in a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) thread: u32,
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
 }
 
 /// The other end of a message.
@@ -100,7 +92,7 @@ impl Send {
 #[derive(Clone, Debug)]
 pub(super) struct Receive {
     pub(super) communicator: u32,
-    /// Where it is from: [`ANY`](super::calls::ANY) unless it is complete.
+    /// Where it is from: [`ANY`](super::posting::ANY) unless it is complete.
     pub(super) peer: i32,
     pub(super) peer_in_world: Option<u32>,
     pub(super) tag: i32,
