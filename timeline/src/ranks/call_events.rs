@@ -4,8 +4,8 @@
 
 use crate::model::{Collective, CommunicatorId, Message, MpiEvent, Ns, OtherEnd, RequestId, Root};
 use crate::ranks::communicators::Communicators;
-use crate::ranks::posting::Posting;
-use crate::ranks::process_calls::{self as calls, ProcessCalls, ReceiveState, Span};
+use crate::ranks::posting::{Posting, Span};
+use crate::ranks::process_calls::{self as calls, ProcessCalls, ReceiveState};
 
 /// The events within the calls of one process.
 #[derive(Debug, Default)]

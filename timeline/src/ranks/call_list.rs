@@ -4,8 +4,7 @@ use omptrace_trace_format::event::{CallBegin, CallEnd, Event};
 use omptrace_trace_format::field::CallClass;
 
 use crate::model::Ns;
-use crate::ranks::calls::{ANY, name_of};
-use crate::ranks::process_calls::Span;
+use crate::ranks::posting::{ANY, Span, name_of};
 
 /// A call of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

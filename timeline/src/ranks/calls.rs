@@ -15,16 +15,14 @@ use crate::model::Ns;
 use crate::ranks::communicator::{Communicator, Origin};
 use crate::ranks::forbidden::ThreadRules;
 use crate::ranks::gaps::Gaps;
-use crate::ranks::posting::Posting;
-use crate::ranks::process_calls::{Collective, Fence, ProcessCalls, Receive, ReceiveState, Send, Span};
+use crate::ranks::posting::{ANY, Posting, Span, name_of};
+use crate::ranks::process_calls::{Collective, Fence, ProcessCalls, Receive, ReceiveState, Send};
 use crate::ranks::requests::{Completed, Meaning, Posted, Request, is_collective_init, is_send_init};
 
 /// Peers that are no ranks, as the tracer writes them.
 const CANCELLED: i32 = -5;
 const NONE: i32 = -4;
 const PROC_NULL: i32 = -2;
-/// Any source or tag.
-pub(super) const ANY: i32 = -1;
 
 /// Words of a completed request in `omptrace_call_objects`: handle, peer, tag, bytes.
 const COMPLETED_WORDS: usize = 4;
@@ -78,11 +76,6 @@ pub(super) struct Calls {
     is_finalized: bool,
     rules: ThreadRules,
     gaps: Gaps,
-}
-
-/// A function's name in C.
-pub(super) fn name_of(function: u32) -> &'static str {
-    omptrace_mpi_api::function(function).map_or("", |function| function.name)
 }
 
 impl Calls {

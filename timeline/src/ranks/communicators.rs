@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Communicator as Definition, CommunicatorId, CommunicatorKind};
-use crate::ranks::calls::name_of;
 use crate::ranks::communicator::{Communicator, Origin};
+use crate::ranks::posting::name_of;
 use crate::ranks::process_calls::ProcessCalls;
 
 /// Stands for the parent's name, which may become known later: no program can name a communicator so.

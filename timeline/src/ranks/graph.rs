@@ -11,10 +11,8 @@ use std::collections::BTreeMap;
 
 use crate::model::Ns;
 use crate::ranks::call_list::{CallList, RankCall};
-use crate::ranks::calls::name_of;
 use crate::ranks::matching::{Job, Operation, Pair};
-use crate::ranks::posting::Posting;
-use crate::ranks::process_calls::Span;
+use crate::ranks::posting::{Posting, Span, name_of};
 use crate::ranks::shape::Shape;
 
 /// The calls of a job, and what each needs. Ranks are numbered by their places in `ranks`.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::ranks::calls::name_of;
 use crate::ranks::matching::{Job, Operation, Pair};
+use crate::ranks::posting::name_of;
 
 /// A call that a rank is in when its trace ends, and the ranks that it waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

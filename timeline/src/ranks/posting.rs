@@ -1,4 +1,4 @@
-//! Which call does something.
+//! Which call does something, and what functions are called.
 
 use crate::model::Ns;
 
@@ -10,4 +10,22 @@ pub(super) struct Posting {
     pub(super) site: u32,
     /// When the call began.
     pub(super) begin: Ns,
+}
+
+/// The time that a thread is in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) thread: u32,
+    /// As above.
+    pub(super) site: u32,
+    pub(super) begin: Ns,
+    pub(super) end: Ns,
+}
+
+/// Any source or tag.
+pub(super) const ANY: i32 = -1;
+
+/// A function's name in C.
+pub(super) fn name_of(function: u32) -> &'static str {
+    omptrace_mpi_api::function(function).map_or("", |function| function.name)
 }

@@ -11,7 +11,7 @@ use crate::ranks::forbidden::Forbidden;
 use crate::ranks::gaps::Gaps;
 use crate::ranks::objects::Objects;
 use crate::ranks::open_call::OpenCall;
-use crate::ranks::posting::Posting;
+use crate::ranks::posting::{Posting, Span};
 use crate::ranks::sites::Sites;
 
 /// What one rank did.
@@ -56,16 +56,6 @@ impl ProcessCalls {
     }
 }
 
-/// The time that a thread is in a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) thread: u32,
-    /// Where the program makes the call: see [`Sites`].
-    pub(super) site: u32,
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
-}
-
 /// The other end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
@@ -108,7 +98,7 @@ impl Send {
 #[derive(Clone, Debug)]
 pub(super) struct Receive {
     pub(super) communicator: u32,
-    /// Where it is from: [`ANY`](super::calls::ANY) unless it is complete.
+    /// Where it is from: [`ANY`](super::posting::ANY) unless it is complete.
     pub(super) peer: i32,
     pub(super) peer_in_world: Option<u32>,
     pub(super) tag: i32,

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::model::Ns;
-use crate::ranks::calls::name_of;
 use crate::ranks::joints::{Joint, WaitKind};
 use crate::ranks::matching::{Job, Operation, Pair};
-use crate::ranks::posting::Posting;
-use crate::ranks::process_calls::{Collective, Fence, Span};
+use crate::ranks::posting::{Posting, Span, name_of};
+use crate::ranks::process_calls::{Collective, Fence};
 use crate::ranks::shape::Shape;
 
 /// The waits of each process.
