@@ -47,6 +47,9 @@ pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::{ClockInfo, DeviceInfo, ENDED, Info, MachineInfo, RuntimeInfo, StreamInfo};
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::{ProcessStats, program_of};
+pub use model::rank_traffic::{
+    CollectiveCalls, MatrixCell, MessageMatrix, PairTraffic, RankTests, RankTraffic,
+};
 pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,

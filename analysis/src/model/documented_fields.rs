@@ -18,6 +18,9 @@ use crate::model::answers::{
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
+use crate::model::rank_traffic::{
+    CollectiveCalls, MatrixCell, MessageMatrix, PairTraffic, RankTests, RankTraffic,
+};
 use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
@@ -124,6 +127,14 @@ fn sample() -> Stats {
             more_charged_ns: 1,
             more_first_causes_ns: 1,
             ..RankWaits::default()
+        }),
+        rank_traffic: Some(RankTraffic {
+            pairs: vec![PairTraffic::default()],
+            more_pairs: 1,
+            matrix: MessageMatrix { cells: vec![MatrixCell::default()], ..MessageMatrix::default() },
+            collectives: vec![CollectiveCalls { place: place(), ..CollectiveCalls::default() }],
+            unsuccessful_tests: vec![RankTests { place: place(), ..RankTests::default() }],
+            ..RankTraffic::default()
         }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {

@@ -25,6 +25,7 @@ use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency};
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
+use crate::model::rank_traffic::RankTraffic;
 use crate::model::rank_waits::RankWaits;
 use crate::model::sum::add;
 use crate::model::sum_macro::sums;
@@ -58,6 +59,10 @@ pub struct Stats {
     /// MPI ranks, and if only some threads were analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank_waits: Option<RankWaits>,
+    /// The messages and collective operations of the ranks; left out unless there are traces of all MPI ranks, and if only a
+    /// part of the run was analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank_traffic: Option<RankTraffic>,
     /// The comparison of MPI ranks; `None` if there are fewer than two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.

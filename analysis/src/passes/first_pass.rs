@@ -41,6 +41,9 @@ impl Run<'_> {
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);
         let mut levels = LevelCollector::default();
+        let calls =
+            self.timeline.ranks().and_then(|ranks| ranks.process(number)).filter(|_| has_spans && is_whole);
+        let mut sites = calls.zip(member.reader).map(|(calls, reader)| SitePlaces::of(&calls.sites, reader));
         let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers];
         // Every item goes to every sink, so a sink is added only if the trace has items for it.
         let reader = member.reader;
@@ -55,6 +58,9 @@ impl Run<'_> {
         }
         if self.has_overview {
             sinks.push(&mut levels);
+        }
+        if let Some(sites) = &mut sites {
+            sinks.push(sites);
         }
         let is_logged = in_segments.is_none() && is_whole && self.is_logged(reader);
         let with_checkpoints = Manner {
@@ -81,7 +87,8 @@ impl Run<'_> {
             }
             None => self.replay_in(with_checkpoints, number, sinks),
         };
-        let (mut part, gathered, spans) = answers.inner.finish_with_observed();
+        let (mut part, gathered, mut spans) = answers.inner.finish_with_observed();
+        spans.sites = sites.map_or(Vec::new(), SitePlaces::places);
         if reader.is_some_and(mpi::is_unseen) {
             part.set_unseen_mpi();
         }

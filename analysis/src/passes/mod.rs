@@ -47,9 +47,13 @@ use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
+use crate::findings::hosts::oversubscribed_host;
+use crate::findings::mpi_calls::Job;
 use crate::findings::ranks::{idle_during_mpi, late_sender, rank_imbalance};
 use crate::model::accounting::Accounting;
+use crate::model::answers::Finding;
 use crate::model::mpi;
+use crate::model::rank_traffic::RankTraffic;
 use crate::model::rank_waits::RankWaits;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::by_step::StepTimes;
@@ -58,7 +62,10 @@ use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::{Overview, OverviewCollector};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
+use crate::rank_waits::call_waits::CallWaits;
+use crate::rank_waits::site_places::SitePlaces;
 use crate::rank_waits::spans::{AwaitedTimes, RankSpans};
+use crate::rank_waits::traffic::Sites;
 use crate::states::collector::{self, Predicted};
 use crate::summary::{Body, Earliest, Summarised, Summary};
 use crate::what_if::scenario::Plan;
@@ -213,7 +220,7 @@ impl Run<'_> {
             mut sums,
             mut part,
             gathered,
-            rank_spans,
+            mut rank_spans,
             levels,
             phases,
             ranges,
@@ -298,8 +305,12 @@ impl Run<'_> {
         }
 
         let mut stats = sums.stats();
+        let sites: Sites = rank_spans.iter_mut().map(|spans| std::mem::take(&mut spans.sites)).collect();
+        let mut call_waits = CallWaits::default();
         if let Some(ranks) = self.timeline.ranks().filter(|_| !rank_spans.is_empty()) {
-            stats.rank_waits = Some(RankWaits::of(ranks, rank_spans, on_windows(windows)));
+            let (waits, of_calls) = RankWaits::of(ranks, rank_spans, on_windows(windows));
+            (stats.rank_waits, call_waits) = (Some(waits), of_calls);
+            stats.rank_traffic = windows.is_none().then(|| RankTraffic::of(ranks, &sites, &call_waits));
         }
         if let (Some(known), Some(ranks)) = (self.timeline.ranks(), &mut stats.ranks) {
             ranks.missing = known.missing();
@@ -349,10 +360,18 @@ impl Run<'_> {
             let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
             let ranks = self.timeline.ranks();
             stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
-            let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
-            let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
+            let waits = stats.rank_waits.as_ref();
+            let of_ranks = rank_imbalance(ranks, waits, &stats.processes, &stats.answers);
+            let late = late_sender(waits, &stats.processes, &stats.answers);
             let idle = idle_during_mpi(&stats.answers);
-            stats.answers.add_findings([of_ranks, late, idle].into_iter().flatten().collect());
+            let readers = self.members.iter().map(|member| member.reader);
+            let of_hosts = ranks.and_then(|_| oversubscribed_host(readers, &stats.processes, &stats.answers));
+            let job = ranks.filter(|_| waits.is_some());
+            let job =
+                job.and_then(|ranks| Job::of(ranks, (&sites, &call_waits), &stats.processes, &stats.answers));
+            let mut found: Vec<Finding> = [of_ranks, late, idle, of_hosts].into_iter().flatten().collect();
+            found.extend(job.map_or(Vec::new(), |job| job.findings()));
+            stats.answers.add_findings(found);
         }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
