@@ -52,6 +52,9 @@ pub use model::job_path::{JobPath, JobPathRow, PathCause, PathRank};
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::numbers::with_commas;
 pub use model::process_stats::{ProcessStats, program_of};
+pub use model::rank_traffic::{
+    CollectiveCalls, MatrixCell, MessageMatrix, PairTraffic, RankTests, RankTraffic,
+};
 pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,

@@ -5,27 +5,31 @@
 //!
 //! | TALP | ours |
 //! | --- | --- |
+//! | MPI | `mpi`, `mpi_wait`, `mpi_transfer`, `mpi_other`, `idle_in_mpi` |
 //! | serialisation | `serial`, `narrow_team`, `unobserved` |
 //! | load imbalance | `imbalance`, `task_starvation` |
 //! | device runtime | `target` |
 //! | scheduling | all other losses |
 //!
-//! Time in MPI is not recorded. If a process uses MPI, the fields that depend on it are `null`: useful time, and time
-//! in MPI calls.
+//! If a process uses MPI and its calls were not recorded, the fields that depend on it are `null`: useful time, and time
+//! in MPI calls. For single regions, time in MPI is not known for each process, so MPI's load balance and communication
+//! efficiency are `null`, unless there is no such time.
 //!
 //! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. Values that devices did
 //! not record are `null`, and so are all device values of single regions.
 //!
 //! TALP's user regions are the phases that the program names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use crate::devices::DeviceUse;
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
+use crate::model::process_stats::ProcessStats;
 use crate::model::stats::Stats;
+use crate::model::sum::sum;
 
 /// The version of TALP whose JSON format is written.
 const VERSION: &str = "3.7.0";
@@ -47,8 +51,9 @@ impl Loss {
     fn of(cause: Cause) -> Loss {
         match cause {
             Cause::Useful => Loss::None,
-            cause if cause.is_mpi_call() => Loss::Mpi,
-            Cause::Serial | Cause::IdleInMpi | Cause::NarrowTeam | Cause::Unobserved => Loss::Serialisation,
+            // TALP counts the other CPUs of a process that is in an MPI call outside of parallel regions.
+            cause if cause.is_of_mpi() => Loss::Mpi,
+            Cause::Serial | Cause::NarrowTeam | Cause::Unobserved => Loss::Serialisation,
             Cause::Imbalance | Cause::TaskStarvation => Loss::Imbalance,
             Cause::Target => Loss::Device,
             _ => Loss::Scheduling,
@@ -60,7 +65,7 @@ impl Loss {
 #[derive(Clone, Copy)]
 struct Resources {
     /// A process uses MPI without recorded calls.
-    has_mpi: bool,
+    has_unseen_mpi: bool,
     threads: u32,
     ranks: usize,
     nodes: usize,
@@ -95,6 +100,45 @@ impl DeviceTimes {
     }
 }
 
+/// Times in MPI that differ between processes.
+#[derive(Clone, Copy, Debug, Default)]
+struct MpiTimes {
+    /// The number of calls.
+    calls: u64,
+    /// The least time in MPI of a process and of a node, divided by the number of its CPUs. As in TALP, processes and nodes
+    /// without such time are ignored.
+    least_of_process: f64,
+    least_of_node: f64,
+}
+
+impl MpiTimes {
+    fn of(stats: &Stats) -> MpiTimes {
+        let in_mpi = |process: &ProcessStats| {
+            let causes = process.accounting.iter();
+            let of_mpi = causes.filter(|(cause, _)| Loss::of(*cause) == Loss::Mpi);
+            sum(of_mpi.map(|(_, ns)| ns)) as f64
+        };
+        let cpus =
+            |process: &ProcessStats| process.accounting.total() as f64 / process.duration_ns.max(1) as f64;
+        let mut nodes: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+        for process in &stats.processes {
+            let (ns, of_node) = nodes.entry(&process.host).or_default();
+            *ns += in_mpi(process);
+            *of_node += cpus(process);
+        }
+        let least = |all: &mut dyn Iterator<Item = (f64, f64)>| {
+            let known = all.filter(|(ns, cpus)| *ns > 0.0 && *cpus > 0.0);
+            known.map(|(ns, cpus)| ns / cpus).min_by(f64::total_cmp).unwrap_or(0.0)
+        };
+        let calls = stats.constructs.iter().filter(|row| row.place.is_call() && row.category == "mpi");
+        MpiTimes {
+            calls: sum(calls.map(|row| row.times.count)),
+            least_of_process: least(&mut stats.processes.iter().map(|it| (in_mpi(it), cpus(it)))),
+            least_of_node: least(&mut nodes.into_values()),
+        }
+    }
+}
+
 /// The quotient; 0 if `whole` is 0, as in TALP.
 fn share(part: u64, whole: u64) -> f64 {
     match whole {
@@ -103,32 +147,53 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A region's metrics, by TALP's formulas.
-fn metrics(
-    resources: &Resources,
-    accounting: &Accounting,
-    elapsed_ns: u64,
+/// What is known of a region beside its accounting.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
     visits: Option<u64>,
     tasks: Option<u64>,
     devices: Option<DeviceTimes>,
-) -> Value {
+    mpi: Option<MpiTimes>,
+}
+
+/// A region's metrics, by TALP's formulas.
+fn metrics(resources: &Resources, accounting: &Accounting, elapsed_ns: u64, known: Known) -> Value {
     let sum = |loss: Loss| {
         let causes = accounting.iter();
         let causes = causes.filter(|(cause, _)| Loss::of(*cause) == loss);
         causes.fold(0u64, |sum, (_, ns)| sum.saturating_add(ns))
     };
     let useful = accounting[Cause::Useful];
-    let (serialisation, imbalance, scheduling, device) =
-        (sum(Loss::Serialisation), sum(Loss::Imbalance), sum(Loss::Scheduling), sum(Loss::Device));
-    let outside_openmp = useful + device + sum(Loss::Mpi);
+    let (serialisation, imbalance, scheduling, device, mpi) = (
+        sum(Loss::Serialisation),
+        sum(Loss::Imbalance),
+        sum(Loss::Scheduling),
+        sum(Loss::Device),
+        sum(Loss::Mpi),
+    );
+    let outside_openmp = useful + device + mpi;
     let with_serialisation = outside_openmp + serialisation;
     let with_imbalance = with_serialisation + imbalance;
     let all = with_imbalance + scheduling;
+    let devices = known.devices;
     let of_devices = |value: &dyn Fn(DeviceTimes) -> Value| devices.map_or(Value::Null, value);
-    let without_mpi = |value: Value| match resources.has_mpi {
+    let without_mpi = |value: Value| match resources.has_unseen_mpi {
         true => Value::Null,
         false => value,
     };
+    // Of processes and nodes, and whether that is known.
+    let times = match (known.mpi, mpi) {
+        (_, 0) => Some(MpiTimes::default()),
+        (times, _) => times,
+    };
+    let elapsed = elapsed_ns as f64;
+    let mean_outside = elapsed - mpi as f64 / f64::from(resources.threads.max(1));
+    let of_times = |value: &dyn Fn(MpiTimes) -> f64| {
+        let value = times.filter(|_| elapsed > 0.0).map(value).filter(|value| value.is_finite());
+        without_mpi(value.map_or(Value::Null, Value::from))
+    };
+    let outside_process = |times: MpiTimes| elapsed - times.least_of_process;
+    let outside_node = |times: MpiTimes| elapsed - times.least_of_node;
     let number = resources.devices as u64;
     let all_devices = elapsed_ns.saturating_mul(number);
     json!({
@@ -141,30 +206,34 @@ fn metrics(
         "cycles": 0,
         "instructions": 0,
         "numMeasurements": 1,
-        "numMpiCalls": without_mpi(0.into()),
-        "numOmpParallels": visits,
-        "numOmpTasks": tasks,
+        "numMpiCalls": without_mpi(times.map_or(Value::Null, |times| times.calls.into())),
+        "numOmpParallels": known.visits,
+        "numOmpTasks": known.tasks,
         "elapsedTime": elapsed_ns,
         "usefulTime": without_mpi(useful.into()),
-        "mpiTime": without_mpi(0.into()),
+        "mpiTime": without_mpi(mpi.into()),
         "ompLoadImbalanceTime": imbalance,
         "ompSchedulingTime": scheduling,
         "ompSerializationTime": serialisation,
         "gpuRuntimeTime": device,
+        "minMpiNormdProc": of_times(&|times| times.least_of_process),
+        "minMpiNormdNode": of_times(&|times| times.least_of_node),
         "gpuUsefulTime": of_devices(&|of| of.useful.into()),
         "gpuCommunicationTime": of_devices(&|of| (of.active - of.useful).into()),
         "gpuInactiveTime": of_devices(&|of| all_devices.saturating_sub(of.active).into()),
+        "maxGpuUsefulTime": of_devices(&|of| of.max_useful.into()),
+        "maxGpuActiveTime": of_devices(&|of| of.max_active.into()),
         "parallelEfficiency": without_mpi(share(useful, all).into()),
-        "mpiParallelEfficiency": without_mpi(1.0.into()),
-        "mpiCommunicationEfficiency": without_mpi(1.0.into()),
-        "mpiLoadBalance": without_mpi(1.0.into()),
-        "mpiLoadBalanceIn": without_mpi(1.0.into()),
-        "mpiLoadBalanceOut": without_mpi(1.0.into()),
+        "mpiParallelEfficiency": of_times(&|_| mean_outside / elapsed),
+        "mpiCommunicationEfficiency": of_times(&|times| outside_process(times) / elapsed),
+        "mpiLoadBalance": of_times(&|times| mean_outside / outside_process(times)),
+        "mpiLoadBalanceIn": of_times(&|times| outside_node(times) / outside_process(times)),
+        "mpiLoadBalanceOut": of_times(&|times| mean_outside / outside_node(times)),
         "ompParallelEfficiency": share(outside_openmp, all),
         "ompLoadBalance": share(with_serialisation, with_imbalance),
         "ompSchedulingEfficiency": share(with_imbalance, all),
         "ompSerializationEfficiency": share(outside_openmp, with_serialisation),
-        "deviceOffloadEfficiency": 1.0 - share(device, all),
+        "deviceOffloadEfficiency": 1.0 - share(device, all - mpi),
         "gpuParallelEfficiency": of_devices(&|of| share(of.useful, all_devices).into()),
         "gpuLoadBalance": of_devices(&|of| share(of.useful, of.max_useful.saturating_mul(number)).into()),
         "gpuCommunicationEfficiency": of_devices(&|of| share(of.max_useful, of.max_active).into()),
@@ -177,9 +246,8 @@ impl Stats {
     pub fn talp(&self, timestamp: &str) -> Value {
         let answers = &self.answers;
         let hosts: BTreeSet<&str> = self.processes.iter().map(|of| &*of.host).collect();
-        let calls_mpi = answers.accounting.iter().any(|(cause, ns)| cause.is_of_mpi() && ns > 0);
         let resources = Resources {
-            has_mpi: answers.mpi_note.is_some() || calls_mpi,
+            has_unseen_mpi: answers.mpi_note.is_some(),
             threads: answers.threads,
             ranks: self.processes.iter().filter(|of| of.rank.is_some()).count(),
             nodes: hosts.len().max(1),
@@ -189,20 +257,19 @@ impl Stats {
         let visits = answers.regions.iter().map(|region| region.visits).sum();
         let tasks = self.threads.iter().map(|thread| thread.tasks).sum();
         let mut regions = Map::new();
-        let whole =
-            metrics(&resources, &answers.accounting, answers.duration_ns, Some(visits), tasks, devices);
+        let known = Known { visits: Some(visits), tasks, devices, mpi: Some(MpiTimes::of(self)) };
+        let whole = metrics(&resources, &answers.accounting, answers.duration_ns, known);
         regions.insert(WHOLE.to_owned(), whole);
         for region in &answers.regions {
-            let metrics = metrics(
-                &resources,
-                &region.accounting,
-                region.duration_ns,
-                Some(region.visits),
+            let known = Known {
+                visits: Some(region.visits),
                 // Tasks are counted per thread only.
-                None,
+                tasks: None,
                 // Without devices, device times are known: 0.
-                devices.filter(|_| self.device_use.is_empty()),
-            );
+                devices: devices.filter(|_| self.device_use.is_empty()),
+                mpi: None,
+            };
+            let metrics = metrics(&resources, &region.accounting, region.duration_ns, known);
             // Regions in different functions may have the same name.
             regions.entry(region.place.key_with_sentinel()).or_insert(metrics);
         }
@@ -210,7 +277,8 @@ impl Stats {
             let resources = Resources { threads: phase.threads, ..resources };
             let devices = devices.filter(|_| self.device_use.is_empty());
             // Regions and tasks are not counted per phase.
-            let metrics = metrics(&resources, &phase.accounting, phase.duration_ns, None, None, devices);
+            let known = Known { devices, ..Known::default() };
+            let metrics = metrics(&resources, &phase.accounting, phase.duration_ns, known);
             regions.entry(phase.name.clone()).or_insert(metrics);
         }
         json!({
@@ -311,6 +379,39 @@ mod tests {
             assert!(global[name].is_null(), "{name}");
         }
         assert_eq!(global["ompParallelEfficiency"], 0.75);
+    }
+
+    /// TALP's formulas for two ranks with two threads each, on one node: 100 ns, of which one rank is in MPI for 30 ns, and the
+    /// other for 10 ns. The other threads are idle meanwhile.
+    #[test]
+    fn time_in_mpi_has_efficiencies() {
+        let process = |ns: u64| {
+            let mut process = ProcessStats { duration_ns: 100, threads: 2, ..ProcessStats::default() };
+            process.accounting.add(Cause::Useful, 200 - 2 * ns);
+            process.accounting.add(Cause::MpiWait, ns);
+            process.accounting.add(Cause::IdleInMpi, ns);
+            process.rank = Some(ns as u32);
+            process
+        };
+        let processes = vec![process(30), process(10)];
+        let mut answers = Answers { threads: 4, duration_ns: 100, ..Answers::default() };
+        processes.iter().for_each(|process| answers.accounting.merge(&process.accounting));
+        let stats = Stats { answers, processes, ..Stats::default() };
+        let talp = stats.talp("2026-01-01T00:00:00Z");
+        let global = &talp["Application"]["Global"];
+        let of = |name: &str| global[name].as_f64().expect("a number");
+        assert_eq!((of("mpiTime"), of("usefulTime")), (80.0, 320.0));
+        assert_eq!((of("minMpiNormdProc"), of("minMpiNormdNode")), (10.0, 20.0));
+        let near = |name: &str, expected: f64| {
+            assert!((of(name) - expected).abs() < 1e-9, "{name}: {global}");
+        };
+        near("parallelEfficiency", 0.8);
+        near("mpiParallelEfficiency", 0.8);
+        near("mpiCommunicationEfficiency", 0.9);
+        near("mpiLoadBalance", 80.0 / 90.0);
+        near("mpiLoadBalanceIn", 80.0 / 90.0);
+        near("mpiLoadBalanceOut", 1.0);
+        near("ompParallelEfficiency", 1.0);
     }
 
     /// TALP's formulas. One of two devices runs kernels for 100 of 400 ns, the other for 300 ns. Each transfers data

@@ -56,6 +56,19 @@ __attribute__((noinline)) static void wrong_order(void) {
     }
 }
 
+// The same with messages of two ranks.
+__attribute__((noinline)) static void wrong_source(void) {
+    if (rank == 1) {
+        late(delay);
+        send(0, 8);
+    } else if (rank == 2) {
+        send(0, 8);
+    } else {
+        RECV(1, 8);
+        RECV(2, 8);
+    }
+}
+
 __attribute__((noinline)) static void wait_at_barrier(void) {
     if (rank == 1)
         late(delay);
@@ -138,7 +151,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     delay = argc > 2 ? atof(argv[2]) : 0.2;
     void (*states[])(void) = {late_sender,    late_receiver, wrong_order, wait_at_barrier, wait_at_nxn, late_broadcast,
-                              early_reduce,   early_scan,    completion,  hybrid,          passed_on};
+                              early_reduce,   early_scan,    completion,  hybrid,          passed_on,   wrong_source};
     for (unsigned state = 0; state < sizeof states / sizeof states[0]; state++) {
         meet();
         states[state]();

@@ -76,6 +76,10 @@ fn each_wait_state_has_the_time_that_was_planted_and_is_charged_to_who_was_late(
         let found = seconds(&waits["waits"], "place", "early_reduce", |row| row["state"] == "early_reduce");
         is_near(found, DELAY, &format!("{family}: early_reduce"), waits);
 
+        let is_it = |row: &Value| row["state"] == "wrong_order" && row["rank"] == 0 && row["waits_for"] == 1;
+        let found = seconds(&waits["waits"], "place", "wrong_source", is_it);
+        is_near(found, DELAY, &format!("{family}: wrong order of ranks"), waits);
+
         let of_imbalance = |row: &Value| row["rank"] == 1 && row["cause"] == "imbalance";
         let found = seconds(&waits["charged"], "waits_at", "hybrid", of_imbalance);
         is_near(found, DELAY, &format!("{family}: imbalance in rank 1"), waits);

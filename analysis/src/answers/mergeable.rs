@@ -118,6 +118,10 @@ pub(crate) struct PlaceSums {
     pub(crate) holds: u64,
     pub(crate) contended: u64,
     pub(crate) held_ns: u64,
+    /// The part of `held_ns` in which the holder was in MPI calls. In one process, all threads but the one with the longest such time
+    /// had at most the next field together.
+    pub(crate) held_in_mpi_ns: u64,
+    pub(crate) held_in_mpi_by_others_ns: u64,
     pub(crate) is_single: bool,
     /// The place of device work, as text: `jacobi.c:41`, `main+0x13c`.
     pub(crate) spot: String,
@@ -156,6 +160,8 @@ impl PlaceSums {
         self.holds += other.holds;
         self.contended += other.contended;
         self.held_ns.grow_by(other.held_ns);
+        self.held_in_mpi_ns.grow_by(other.held_in_mpi_ns);
+        self.held_in_mpi_by_others_ns = self.held_in_mpi_by_others_ns.max(other.held_in_mpi_by_others_ns);
         self.is_single |= other.is_single;
         self.spot = std::mem::take(&mut self.spot).max(other.spot);
         self.is_data_op |= other.is_data_op;

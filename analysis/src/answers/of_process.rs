@@ -260,6 +260,18 @@ impl MergeableAnswers {
             of_place.contended += holds.waited;
             of_place.held_ns += holds.held_ns;
         }
+        let mut in_mpi: BTreeMap<PlaceId, (u64, u64)> = BTreeMap::new();
+        for ((id, _), ns) in &sums.held_in_mpi {
+            let (all, longest) = in_mpi.entry(*id).or_default();
+            all.grow_by(*ns);
+            *longest = (*longest).max(*ns);
+        }
+        for (id, (all, longest)) in in_mpi {
+            let of_place = part.places.entry(place(id)).or_default();
+            of_place.held_in_mpi_ns.grow_by(all);
+            let by_others = all.saturating_sub(longest);
+            of_place.held_in_mpi_by_others_ns = of_place.held_in_mpi_by_others_ns.max(by_others);
+        }
         for (id, construct) in regions.constructs.iter().enumerate() {
             let Some(of_place) = part.places.get_mut(&regions.places[id]) else {
                 continue;

@@ -6,9 +6,15 @@ use serde_json::{Map, Value};
 use super::devices::is_small_kernel;
 use super::rule_table::{MAX_ATOMIC_NS, MIN_WAKE_UPS, TRACER_DISTURBS};
 use super::{Advice, Case, Row, at};
+use crate::answers::mergeable::PlaceSums;
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::within::Within;
+
+/// Whether the holders of a mutex are mostly in MPI calls.
+fn is_held_in_mpi(sums: &PlaceSums) -> bool {
+    sums.held_in_mpi_ns > 0 && sums.held_in_mpi_ns >= sums.held_ns / 2
+}
 
 impl Case<'_> {
     /// The schedule of the loop that a region is combined with: GCC's code has both in one line.
@@ -195,6 +201,13 @@ impl Case<'_> {
                 "threads wait for the short critical region {at}: use a reduction, private copies that are merged at the end or, for a single update, an atomic construct"
             );
             return ("critical_for_atomic", text);
+        }
+        if is_held_in_mpi(row.sums) {
+            evidence.insert("held_in_mpi_ns".to_owned(), row.sums.held_in_mpi_ns.into());
+            let text = format!(
+                "threads wait for a mutex {at} while another thread holds it during MPI calls: let threads call MPI at the same time (MPI_THREAD_MULTIPLE, with tags or communicators of their own), or let one thread communicate for all"
+            );
+            return ("mpi_in_critical", text);
         }
         match row.cause {
             Cause::Critical => (

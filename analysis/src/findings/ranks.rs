@@ -26,6 +26,7 @@ struct Rank {
 /// long calls wait. Also where the CPUs were busy, since then ranks differ by who got one.
 pub(crate) fn rank_imbalance(
     ranks: Option<&Ranks>,
+    waits: Option<&RankWaits>,
     processes: &[ProcessStats],
     answers: &Answers,
 ) -> Option<Finding> {
@@ -35,10 +36,11 @@ pub(crate) fn rank_imbalance(
     let all = outside_ns(ranks?, processes)?.into_iter().zip(processes).map(|(outside_ns, process)| {
         Some(Rank { number: process.rank?, outside_ns, waits_ns: process.accounting[Cause::MpiWait] })
     });
-    of_ranks(&all.collect::<Option<Vec<Rank>>>()?, answers)
+    let first_causes = waits.map_or(&[][..], |waits| &waits.first_causes);
+    of_ranks(&all.collect::<Option<Vec<Rank>>>()?, first_causes, answers)
 }
 
-fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
+fn of_ranks(ranks: &[Rank], first_causes: &[Charge], answers: &Answers) -> Option<Finding> {
     let count = ranks.len() as u64;
     let longest = ranks.iter().max_by_key(|rank| (rank.outside_ns, Reverse(rank.number)))?;
     let mean_ns = sum(ranks.iter().map(|rank| rank.outside_ns)) / count;
@@ -48,7 +50,14 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
     if (gain_ns as f64) < MIN_GAIN * answers.duration_ns as f64 {
         return None;
     }
-    let waits = answers.blame.iter().find(|row| row.cause == Cause::MpiWait)?;
+    // Where the others wait for this rank, and what it does meanwhile.
+    let mut of_rank = first_causes.iter().filter(|charge| charge.rank == longest.number && is_work(charge));
+    let why = of_rank.next();
+    let place = match why {
+        Some(charge) => &charge.waits_at,
+        None => &answers.blame.iter().find(|row| row.cause == Cause::MpiWait)?.place,
+    };
+    let why = why.and_then(Charge::what).map_or(String::new(), |what| format!(", mostly for its {what}"));
     let seconds = |ns: u64| ns as f64 / 1e9;
     let figures = [
         ("rank", longest.number.into()),
@@ -57,13 +66,13 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
         ("waits_ns", waits_ns),
     ];
     let text = format!(
-        "rank {} works for {:.2} s outside MPI, but the ranks work for only {:.2} s on average, so other ranks wait {}: divide the work more evenly among the ranks",
+        "rank {} works for {:.2} s outside MPI, but the ranks work for only {:.2} s on average, so other ranks wait {}{why}: divide the work more evenly among the ranks",
         longest.number,
         seconds(longest.outside_ns),
         seconds(mean_ns),
-        at(&waits.place)
+        at(place)
     );
-    Some(finding("rank_imbalance", waits.place.clone(), gain_ns, text, &figures))
+    Some(finding("rank_imbalance", place.clone(), gain_ns, text, &figures))
 }
 
 /// That a rank waits for messages that another one sends late. Sending earlier saves at most the waits during which the
@@ -178,7 +187,7 @@ mod tests {
             no_sample_ns: None,
         };
         let answers = Answers { duration_ns: 2000 * MS, blame: vec![blame], ..Answers::default() };
-        let finding = of_ranks(&ranks.collect::<Vec<_>>(), &answers)?;
+        let finding = of_ranks(&ranks.collect::<Vec<_>>(), &[], &answers)?;
         Some((finding.gain_ns / MS, finding.text))
     }
 

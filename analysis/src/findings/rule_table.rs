@@ -169,6 +169,36 @@ pub const RULES: &[Rule] = &[
         when: "threads have nothing to do while another thread is in an MPI call, because no parallel region is open, and parallel regions have work that could be done at this time",
     },
     Rule {
+        id: "serialised_exchange",
+        title: "Messages that wait for each other",
+        when: "all ranks of an MPI job have traces, and a rank waits for a message of a rank that itself waited for a message of a third rank before it sent or received; every rank waits at some time",
+    },
+    Rule {
+        id: "no_overlap",
+        title: "Waiting right after starting to communicate",
+        when: "all ranks of an MPI job have traces, a rank waits for requests right after it has started them, works after the wait, and every rank waits for other ranks at some time",
+    },
+    Rule {
+        id: "small_messages",
+        title: "Many small messages",
+        when: "all ranks of an MPI job have traces, and the rank that waits least sends or receives at least 100 messages of at most 4 KiB that could have been combined: the sender received nothing between them",
+    },
+    Rule {
+        id: "unsuccessful_tests",
+        title: "Tests for messages that find nothing",
+        when: "all ranks of an MPI job have traces, and `MPI_Test`, `MPI_Iprobe` and similar functions find nothing: they take time from the work between them, or a rank does little but call them before it works",
+    },
+    Rule {
+        id: "mpi_in_critical",
+        title: "MPI calls in a critical region",
+        when: "like critical_contention and lock_contention, but threads are in MPI calls for at least half of the time that they hold the mutex",
+    },
+    Rule {
+        id: "oversubscribed_host",
+        title: "Processes share CPUs while others are free",
+        when: "all processes of a job on a host may only use some of its CPUs, they have more threads than that, and their threads wait for a CPU",
+    },
+    Rule {
         id: "target_wait",
         title: "Host waits for the device",
         when: "the host waits in a target construct",
@@ -314,6 +344,8 @@ mod tests {
             include_str!("devices.rs"),
             include_str!("fine_work.rs"),
             include_str!("functions.rs"),
+            include_str!("hosts.rs"),
+            include_str!("mpi_calls.rs"),
             include_str!("mutexes.rs"),
             include_str!("ranks.rs"),
         ];

@@ -20,6 +20,9 @@ use crate::model::job_gains::{JobChange, JobGain, JobGains};
 use crate::model::job_path::{JobPath, JobPathRow, PathCause, PathRank};
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
+use crate::model::rank_traffic::{
+    CollectiveCalls, MatrixCell, MessageMatrix, PairTraffic, RankTests, RankTraffic,
+};
 use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
@@ -148,6 +151,14 @@ fn sample() -> Stats {
                 gain_percent: 0.0,
             }],
             unknown: vec![String::new()],
+        }),
+        rank_traffic: Some(RankTraffic {
+            pairs: vec![PairTraffic::default()],
+            more_pairs: 1,
+            matrix: MessageMatrix { cells: vec![MatrixCell::default()], ..MessageMatrix::default() },
+            collectives: vec![CollectiveCalls { place: place(), ..CollectiveCalls::default() }],
+            unsuccessful_tests: vec![RankTests { place: place(), ..RankTests::default() }],
+            ..RankTraffic::default()
         }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {

@@ -6,6 +6,7 @@
 //!                 time by cause
 //! place           source locations with names; place_id, by_place: numbers of a process's places, and sums by these
 //! rank_waits      waits of MPI ranks for each other; job_path, job_gains: critical path and gains of an MPI job, as in JSON
+//! rank_traffic    messages and collective operations of MPI ranks, as in JSON
 //! region_names    a timeline's regions; function_number: its functions
 //! state_sums      sums of a process over thread states
 //! worst_instances the instances with the largest losses
@@ -34,6 +35,7 @@ pub(crate) mod numbers;
 pub(crate) mod place;
 pub(crate) mod place_id;
 pub(crate) mod process_stats;
+pub(crate) mod rank_traffic;
 pub(crate) mod rank_waits;
 pub(crate) mod region_table;
 pub(crate) mod state_sums;

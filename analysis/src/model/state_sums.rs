@@ -156,6 +156,8 @@ pub(crate) struct Sums {
     pub(crate) uncaused_at: ByCause<u64>,
     pub(crate) useful_at: ByPlace<UsefulSums>,
     pub(crate) holds: ByCause<HoldSums>,
+    /// Time in MPI calls during holds of a mutex, by the place of the hold and the thread's location.
+    pub(crate) held_in_mpi: BTreeMap<(PlaceId, usize), u64>,
     /// Waits for mutexes.
     pub(crate) blocked: FastMap<Block, u64>,
     pub(crate) tasks: ByPlace<TaskSums>,
@@ -245,6 +247,9 @@ impl Sums {
             own.waited += more.waited;
             own.held_ns.grow_by(more.held_ns);
         });
+        for ((place, thread), ns) in more.held_in_mpi {
+            self.held_in_mpi.entry((known(place), thread)).or_default().grow_by(ns);
+        }
         let on = |(thread, place): (usize, PlaceId)| (thread, known(place));
         let mut blocked: Vec<(Block, u64)> = more.blocked.into_iter().collect();
         blocked.sort_unstable();

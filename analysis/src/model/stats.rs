@@ -27,6 +27,7 @@ use crate::model::job_gains::JobGains;
 use crate::model::job_path::JobPath;
 use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
+use crate::model::rank_traffic::RankTraffic;
 use crate::model::rank_waits::RankWaits;
 use crate::model::sum::add;
 use crate::model::sum_macro::sums;
@@ -66,6 +67,10 @@ pub struct Stats {
     /// What the MPI job would gain from changes; left out for a single process, and unless the whole run was analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_gains: Option<JobGains>,
+    /// The messages and collective operations of the ranks; left out unless there are traces of all MPI ranks, and if only a
+    /// part of the run was analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank_traffic: Option<RankTraffic>,
     /// The comparison of MPI ranks; `None` if there are fewer than two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.

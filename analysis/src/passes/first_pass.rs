@@ -54,6 +54,9 @@ impl Run<'_> {
         let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);
+        let calls =
+            self.timeline.ranks().and_then(|ranks| ranks.process(number)).filter(|_| has_spans && is_whole);
+        let mut sites = calls.zip(member.reader).map(|(calls, reader)| SitePlaces::of(&calls.sites, reader));
         let mut sinks: Vec<&mut dyn Sink> = vec![&mut first.numbers, &mut first.answers];
         // Every item goes to every sink, so a sink is added only if the trace has items for it.
         let reader = member.reader;
@@ -67,6 +70,9 @@ impl Run<'_> {
             sinks.push(&mut earliest);
         }
         sinks.extend(first.levels.iter_mut().map(|levels| levels as &mut dyn Sink));
+        if let Some(sites) = &mut sites {
+            sinks.push(sites);
+        }
         let is_logged = in_segments.is_none() && is_whole && self.is_logged(reader);
         let with_checkpoints = Manner {
             chunks: is_logged,
@@ -88,7 +94,8 @@ impl Run<'_> {
             None => self.replay_in(with_checkpoints, number, sinks),
         };
         let First { numbers, answers, levels } = first;
-        let (mut part, gathered, spans) = answers.inner.finish_with_observed();
+        let (mut part, gathered, mut spans) = answers.inner.finish_with_observed();
+        spans.sites = sites.map_or(Vec::new(), SitePlaces::places);
         if reader.is_some_and(mpi::is_unseen) {
             part.set_unseen_mpi();
         }

@@ -47,19 +47,27 @@ use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
+use crate::findings::hosts::oversubscribed_host;
+use crate::findings::mpi_calls::Job;
 use crate::findings::ranks::{idle_during_mpi, late_sender, rank_imbalance};
 use crate::model::accounting::Accounting;
+use crate::model::answers::Finding;
 use crate::model::job_gains::JobGains;
 use crate::model::mpi;
+use crate::model::rank_traffic::RankTraffic;
 use crate::model::rank_waits::RankWaits;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::by_step::StepTimes;
 use crate::overview::levels::{LevelCollector, Levels};
 use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::{Overview, OverviewCollector};
+use crate::passes::of_job::OfJob;
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
+use crate::rank_waits::call_waits::CallWaits;
+use crate::rank_waits::site_places::SitePlaces;
 use crate::rank_waits::spans::{AwaitedTimes, RankSpans};
+use crate::rank_waits::traffic::Sites;
 use crate::states::collector::{self, Predicted};
 use crate::summary::{Body, Earliest, Summarised, Summary};
 use crate::what_if::scenario::Plan;
@@ -330,7 +338,7 @@ impl Run<'_> {
         }
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
-        let additive = self.set_job(&mut stats, rank_spans, windows);
+        let OfJob { additive, sites, call_waits } = self.set_job(&mut stats, rank_spans, windows);
         let mut diagnostics = report.processes.iter().flat_map(|process| &process.diagnostics);
         if diagnostics.any(|diagnostic| diagnostic.severity == Severity::Error) {
             stats.answers.damage_note = Some(DAMAGED.to_owned());
@@ -341,10 +349,18 @@ impl Run<'_> {
             let ideal = stats.job_gains.as_ref().map_or(Err("the job was not replayed"), JobGains::ideal_ns);
             stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads, ideal)
                 .map(|efficiency| efficiency.with_additive(additive));
-            let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
-            let late = late_sender(stats.rank_waits.as_ref(), &stats.processes, &stats.answers);
+            let waits = stats.rank_waits.as_ref();
+            let of_ranks = rank_imbalance(ranks, waits, &stats.processes, &stats.answers);
+            let late = late_sender(waits, &stats.processes, &stats.answers);
             let idle = idle_during_mpi(&stats.answers);
-            stats.answers.add_findings([of_ranks, late, idle].into_iter().flatten().collect());
+            let readers = self.members.iter().map(|member| member.reader);
+            let of_hosts = ranks.and_then(|_| oversubscribed_host(readers, &stats.processes, &stats.answers));
+            let job = ranks.filter(|_| waits.is_some());
+            let job =
+                job.and_then(|ranks| Job::of(ranks, (&sites, &call_waits), &stats.processes, &stats.answers));
+            let mut found: Vec<Finding> = [of_ranks, late, idle, of_hosts].into_iter().flatten().collect();
+            found.extend(job.map_or(Vec::new(), |job| job.findings()));
+            stats.answers.add_findings(found);
         }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);

@@ -9,6 +9,15 @@ use crate::model::process_stats::ProcessStats;
 use crate::overview::additive::{AdditiveEfficiency, ProcessTimes};
 use crate::rank_waits::spans::ProcessSpans;
 
+/// What the findings about a job need beside its numbers.
+#[derive(Debug, Default)]
+pub(super) struct OfJob {
+    pub(super) additive: Option<AdditiveEfficiency>,
+    /// The call sites of each process.
+    pub(super) sites: Sites,
+    pub(super) call_waits: CallWaits,
+}
+
 impl Run<'_> {
     /// The times in which it matters to other ranks of an MPI job what each process does; empty if they are not needed.
     pub(super) fn awaited_times(&self, windows: Option<&Windows>) -> Vec<Arc<AwaitedTimes>> {
@@ -29,14 +38,18 @@ impl Run<'_> {
     }
 
     /// Sets what is known of the ranks' waits, of the job's critical path, and of its gains. `processes` are in the timeline's
-    /// order; there are none if waits are not known. Returns the job's efficiency in the additive model.
+    /// order; there are none if waits are not known.
     pub(super) fn set_job(
         &self,
         stats: &mut Stats,
-        processes: Vec<ProcessSpans>,
+        mut processes: Vec<ProcessSpans>,
         windows: Option<&Windows>,
-    ) -> Option<AdditiveEfficiency> {
-        let ranks = self.timeline.ranks()?;
+    ) -> OfJob {
+        let mut of_job = OfJob {
+            sites: processes.iter_mut().map(|spans| std::mem::take(&mut spans.sites)).collect(),
+            ..OfJob::default()
+        };
+        let Some(ranks) = self.timeline.ranks() else { return of_job };
         let is_whole = self.options.analysed().is_none() && !self.is_summarised;
         if let Some(walk) = self.walk().filter(|_| is_whole && !processes.is_empty()) {
             stats.job_path = Some(JobPath::of(&walk, ranks, &processes));
@@ -56,10 +69,15 @@ impl Run<'_> {
         };
         let times: Vec<ProcessTimes> = processes.iter().zip(&stats.processes).map(times).collect();
         if !processes.is_empty() {
-            stats.rank_waits = Some(RankWaits::of(ranks, processes, on_windows(windows)));
+            let (waits, call_waits) = RankWaits::of(ranks, processes, on_windows(windows));
+            (stats.rank_waits, of_job.call_waits) = (Some(waits), call_waits);
+            let is_all = windows.is_none();
+            stats.rank_traffic = is_all.then(|| RankTraffic::of(ranks, &of_job.sites, &of_job.call_waits));
         }
         // Without the states of members, efficiencies are not known.
-        stats.answers.efficiency.parallel?;
-        AdditiveEfficiency::of(&times, stats.answers.duration_ns)
+        if stats.answers.efficiency.parallel.is_some() {
+            of_job.additive = AdditiveEfficiency::of(&times, stats.answers.duration_ns);
+        }
+        of_job
     }
 }

@@ -11,6 +11,7 @@ use crate::model::place::Place;
 use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::sum::Sum as _;
 use crate::rank_waits::activity::{Activity, Done, Part};
+use crate::rank_waits::call_waits::CallWaits;
 use crate::rank_waits::spans::ProcessSpans;
 
 /// Maximum number of rows per list.
@@ -20,39 +21,60 @@ const MAX_PASSED: usize = 128;
 
 /// A wait, as it was accounted for.
 #[derive(Clone, Copy, Debug)]
-struct Wait {
-    begin: Ns,
-    end: Ns,
+pub(super) struct Wait {
+    pub(super) begin: Ns,
+    pub(super) end: Ns,
     /// The call, by its number in the job.
-    place: u32,
-    kind: WaitKind,
+    pub(super) place: u32,
+    pub(super) kind: WaitKind,
     /// The awaited thread.
-    of: Strand,
+    pub(super) of: Strand,
     /// The first wait of its call. Interruptions divide the wait of a call into parts.
-    is_first: bool,
+    pub(super) is_first: bool,
 }
 
 /// A thread of a rank.
-type Strand = (u32, u32);
+pub(super) type Strand = (u32, u32);
 
 /// All waits of a job, and what the awaited threads did meanwhile.
 #[derive(Debug, Default)]
-struct Job {
-    places: Vec<Place>,
+pub(super) struct Job {
+    pub(super) places: Vec<Place>,
     /// By rank and thread, in chronological order.
-    waits: BTreeMap<Strand, Vec<Wait>>,
+    pub(super) waits: BTreeMap<Strand, Vec<Wait>>,
     activity: FastMap<Strand, Activity>,
 }
 
 impl RankWaits {
     /// The waits of a job. `processes` has the spans of its processes in the timeline's order; `at` maps times to the timeline
     /// that is analysed.
-    pub(crate) fn of(ranks: &Ranks, processes: Vec<ProcessSpans>, at: impl Fn(Ns) -> Ns) -> RankWaits {
-        Job::of(ranks, processes, at).charged()
+    pub(crate) fn of(
+        ranks: &Ranks,
+        processes: Vec<ProcessSpans>,
+        at: impl Fn(Ns) -> Ns,
+    ) -> (RankWaits, CallWaits) {
+        let job = Job::of(ranks, processes, at);
+        (job.charged(), job.of_calls())
     }
 }
 
 impl Job {
+    fn of_calls(&self) -> CallWaits {
+        let mut all = CallWaits::default();
+        for ((rank, _), waits) in &self.waits {
+            let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
+            for wait in waits {
+                sums.entry(wait.place).or_default().grow_by(wait.begin.abs_diff(wait.end));
+            }
+            for (place, ns) in sums {
+                let place = self.places[place as usize].clone();
+                all.by_call.entry((*rank, place)).or_default().grow_by(ns);
+            }
+        }
+        (all.serialised, all.serialised_ranks) = self.serialised();
+        all
+    }
+
     fn of(ranks: &Ranks, processes: Vec<ProcessSpans>, at: impl Fn(Ns) -> Ns) -> Job {
         let mut job = Job::default();
         let mut numbers: FastMap<Place, u32> = FastMap::default();

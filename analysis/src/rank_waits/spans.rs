@@ -113,6 +113,8 @@ pub(crate) struct ProcessSpans {
     /// By the index of the stream; in chronological order.
     pub(crate) activity: BTreeMap<u32, Vec<Activity>>,
     pub(crate) places: Vec<Place>,
+    /// The places of the process's MPI call sites.
+    pub(crate) sites: Vec<Option<Place>>,
 }
 
 /// A place of the process: the region, or the serial code before it.

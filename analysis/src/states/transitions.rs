@@ -84,6 +84,14 @@ impl<const S: usize> Threads<S> {
                 if cause.is_mutex() && ns > 0 && self.threads[thread].is_selected {
                     self.block(thread, cause, place, ns);
                 }
+                if cause.is_mpi_call() && ns > 0 {
+                    let of_thread = &self.threads[thread];
+                    let mut open = of_thread.open.iter().rev();
+                    if let Some(hold) = open.find(|open| open.kind == Kind::MutexHold) {
+                        let key = (hold.region, of_thread.location);
+                        self.sums.held_in_mpi.entry(key).or_default().grow_by(ns);
+                    }
+                }
                 match cause {
                     Cause::TaskWait => self.await_tasks(thread, time, place, ns),
                     Cause::TaskStarvation => self.blame_helpers(thread, cause, until, ns),

@@ -1,7 +1,7 @@
 //! The time that threads spend outside of calls: between the start of a request and the wait for it, and after waits.
 
 use crate::model::Ns;
-use crate::ranks::process_calls::Span;
+use crate::ranks::posting::Span;
 
 /// Waits that are shorter are not kept.
 const MIN_WAIT_NS: u64 = 10_000;

@@ -64,6 +64,7 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     run(test("mpi_random")
         .env("OMPTRACE_TEST_PROGRAMS", arguments.mpi_programs.to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
+    run(test("mpi_faults").env("OMPTRACE_TEST_FAULTS", "all"))?;
     let built = aarch64::build()?;
     aarch64::random_programs(&built, arguments.programs / 10, first)?;
     aarch64::compare_model(&built, arguments.model_programs / 100)?;

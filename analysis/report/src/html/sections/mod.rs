@@ -7,6 +7,7 @@ mod functions;
 mod overview;
 mod processes;
 mod provenance;
+mod rank_traffic;
 mod ranks;
 mod regions;
 mod sources;

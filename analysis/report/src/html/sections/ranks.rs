@@ -7,6 +7,7 @@ use crate::text::rank_waits::{rank_wait_lines, wait_state_words};
 use omptrace_analysis::RankWaits;
 use omptrace_analysis::answers::OverviewRow;
 
+use super::rank_traffic::{RankMatrix, collectives, messages};
 use super::*;
 
 /// Lines of the picture: more ranks share them.
@@ -27,6 +28,10 @@ pub(crate) fn ranks(out: &mut String, report: &Report<'_>, limits: &Limits) {
         first_causes(out, report, waits, limits);
         calls(out, report, waits, limits);
         matrix(out, waits);
+    }
+    if let Some(traffic) = &report.stats.rank_traffic {
+        messages(out, traffic);
+        collectives(out, report, traffic, limits);
     }
     *out += "</section>";
 }
@@ -154,42 +159,21 @@ fn matrix(out: &mut String, waits: &RankWaits) {
     let pairs = waits.waits.iter().map(|row| (row.rank, row.waits_for));
     let last = pairs.flat_map(|(rank, of)| [rank, of]).max().unwrap_or(0);
     let per_group = last / MAX_GROUPS + 1;
-    let groups = last / per_group + 1;
     let mut cells: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for row in &waits.waits {
         let ns = cells.entry((row.rank / per_group, row.waits_for / per_group)).or_default();
         *ns = ns.saturating_add(row.ns);
     }
-    let most = cells.values().copied().max().unwrap_or(0).max(1);
-    let name = |group: u32| match per_group {
-        1 => group.to_string(),
-        _ => format!("{}\u{2013}{}", group * per_group, (group * per_group + per_group - 1).min(last)),
+    let cells = cells.into_iter().map(|(cell, ns)| (cell, (ns, time(ns))));
+    let matrix = RankMatrix {
+        id: "ranks-matrix",
+        label: "Who waits for whom",
+        caption: "Who waits for whom: waiting ranks in rows, awaited ranks in columns. The darker, the longer",
+        ranks: last.saturating_add(1),
+        per_group,
+        cells: cells.collect(),
     };
-    *out += "<div class=scroll tabindex=0 role=region aria-label=\"Who waits for whom\"><table id=ranks-matrix class=heatmap>\
-             <caption>Who waits for whom: waiting ranks in rows, awaited ranks in columns. The darker, the longer</caption>\
-             <thead><tr><td></td>";
-    for column in 0..groups {
-        let _ = write!(out, "<th scope=col>{}</th>", name(column));
-    }
-    *out += "</tr></thead><tbody>";
-    for row in 0..groups {
-        let _ = write!(out, "<tr><th scope=row>{}</th>", name(row));
-        for column in 0..groups {
-            match cells.get(&(row, column)) {
-                Some(ns) => {
-                    let share = *ns as f64 / most as f64 * 100.0;
-                    let _ = write!(
-                        out,
-                        "<td style=\"--s:{share:.0}%\" data-value={ns} title=\"{}\"></td>",
-                        time(*ns)
-                    );
-                }
-                None => *out += "<td></td>",
-            }
-        }
-        *out += "</tr>";
-    }
-    *out += "</tbody></table></div>";
+    matrix.draw(out);
     if waits.more_waits_ns > 0 {
         let rest = time(waits.more_waits_ns);
         let _ = write!(out, "<p class=more>without the shortest waits, {rest} together</p>");
