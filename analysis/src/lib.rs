@@ -49,11 +49,11 @@ pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::{ProcessStats, program_of};
 pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
-    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,
+    Analysed, BasedOn, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,
     TeamStats, ThreadStats, Times,
 };
 pub use model::sum;
 pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
-pub use passes::{Input, NoAnswer, Options, Sampled};
+pub use passes::{Input, NoAnswer, Options};
