@@ -57,7 +57,7 @@ pub use model::rank_traffic::{
 };
 pub use model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 pub use model::stats::{
-    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,
+    Analysed, BasedOn, ConstructStats, DeviceStats, LockStats, LoopStats, NEAR_EVENT_COST, PhaseStats, Stats,
     TeamStats, ThreadStats, Times,
 };
 pub use model::sum;
@@ -66,4 +66,4 @@ pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::additive::AdditiveEfficiency;
 pub use overview::mpi_efficiency::MpiEfficiency;
 pub use overview::ranks::{Outlier, Ranks};
-pub use passes::{Input, NoAnswer, Options, Sampled};
+pub use passes::{Input, NoAnswer, Options};

@@ -186,7 +186,9 @@ fn the_beginning_of_a_run_is_analysed_by_itself() {
     for parts in [2, 8] {
         let reader = Reader::open(&trace).expect("a trace");
         let end = reader.ticks_at_event_bytes(all / parts).expect("there is more");
-        let beginning = Stats::of_beginning(&reader, end);
+        let beginning = Stats::of_beginning(&reader, all / parts).expect("there is more");
+        let based_on = beginning.based_on.expect("a part");
+        assert!((based_on.share * parts as f64 - 1.0).abs() < 1e-6 && based_on.windows.is_none());
         let read = reader.event_bytes_read();
         // Chunks are read whole, some ahead, and the first of each stream more than once.
         assert!((all / parts..all / parts + all / 3).contains(&read), "{read} of {all} bytes for 1/{parts}");
@@ -197,4 +199,37 @@ fn the_beginning_of_a_run_is_analysed_by_itself() {
         assert_eq!(beginning.answers.threads, window.answers.threads, "1/{parts}");
     }
     assert_eq!(Reader::open(&trace).expect("a trace").ticks_at_event_bytes(all), None);
+}
+
+/// `stats --estimate` answers from a part of a long run, and marks it, so that it is not compared with others.
+#[test]
+fn an_estimate_is_marked_and_not_compared() {
+    let program = compile("tests/programs/many_tasks.c", Compiler::Clang22, &["-g"]);
+    let traces = Traces::folder();
+    let trace = traces.path().join("many.omptrace");
+    record(&trace, &["--no-summary"], &[program.as_os_str(), "1500000".as_ref()], 0);
+    let stats = |options: &[&str]| {
+        let output = omptrace([["stats"].as_slice(), options, &[trace.to_str().expect("UTF-8")]].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let text = stats(&["--estimate", "--json"]);
+    let estimated: Value = serde_json::from_str(&text).expect("JSON");
+    let share = estimated["based_on"]["share"].as_f64().expect("a share");
+    assert!(share > 0.0 && share < 1.0, "{share}");
+    // The program has one region only, so this is its beginning.
+    assert!(estimated["based_on"]["windows"].is_null());
+    assert_eq!(estimated["findings"], serde_json::json!([]));
+    assert!(stats(&["--estimate"]).contains("Other parts may differ"));
+    let json = traces.path().join("estimated.json");
+    fs::write(&json, text).expect("our folder");
+    let compared = omptrace([Path::new("diff"), &json, &json]);
+    let said = String::from_utf8_lossy(&compared.stderr);
+    assert!(!compared.status.success() && said.contains("estimates from a part of the run"), "{said}");
+
+    // What has a summary is answered exactly.
+    let recovered = omptrace([Path::new("recover"), &trace]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    let exact: Value = serde_json::from_str(&stats(&["--estimate", "--json"])).expect("JSON");
+    assert!(exact.get("based_on").is_none());
 }

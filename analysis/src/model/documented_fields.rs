@@ -25,8 +25,8 @@ use crate::model::rank_traffic::{
 };
 use crate::model::rank_waits::{Charge, RankWait, RankWaits, WaitState};
 use crate::model::stats::{
-    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
-    Times,
+    Analysed, BasedOn, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats,
+    ThreadStats, Times,
 };
 use crate::overview::additive::AdditiveEfficiency;
 use crate::overview::mpi_efficiency::MpiEfficiency;
@@ -105,6 +105,7 @@ fn sample() -> Stats {
             last_step: Some(1),
             ..Analysed::default()
         }),
+        based_on: Some(BasedOn { windows: Some(1), ..BasedOn::default() }),
         phases: vec![PhaseStats::default()],
         ranges: vec![RangeStats { path: vec![String::new()], ..RangeStats::default() }],
         steps: Some(Steps {

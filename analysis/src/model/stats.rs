@@ -43,6 +43,9 @@ pub struct Stats {
     pub answers: Answers,
     /// The part of the run that was analysed; `None` if the whole run was analysed.
     pub analysed: Option<Analysed>,
+    /// If the numbers are those of a small part of the run, from which the shares of the whole are estimated: this part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub based_on: Option<BasedOn>,
     /// The user's phases, each analysed separately, longest first; also the time with recording on, if recording was
     /// switched.
     pub phases: Vec<PhaseStats>,
@@ -118,6 +121,15 @@ pub struct Analysed {
     pub last_step: Option<u64>,
     /// The selected threads, as the user named them; empty if all threads were analysed.
     pub threads: Vec<String>,
+}
+
+/// The part of a run on which estimates are based.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct BasedOn {
+    /// The covered share, from 0 to 1: of the recorded time if there are `windows`, otherwise of the events.
+    pub share: f64,
+    /// The number of windows at random places of the run; `None` if the part is the beginning of the run.
+    pub windows: Option<u64>,
 }
 
 impl Stats {

@@ -56,7 +56,7 @@ use crate::model::job_gains::JobGains;
 use crate::model::mpi;
 use crate::model::rank_traffic::RankTraffic;
 use crate::model::rank_waits::RankWaits;
-use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
+use crate::model::stats::{BasedOn, NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::by_step::StepTimes;
 use crate::overview::levels::{LevelCollector, Levels};
 use crate::overview::mpi_efficiency::MpiEfficiency;
@@ -76,7 +76,6 @@ pub use input::Input;
 use options::checkpoint_distance;
 pub use options::{NoAnswer, Options};
 use sample::Sample;
-pub use sample::Sampled;
 
 /// Number of summaries that are merged with each other before they are added to the rest.
 const SUMMARIES_AT_ONCE: usize = 256;
@@ -124,13 +123,16 @@ impl Stats {
         Ok((stats, report))
     }
 
-    /// The statistics of the part of a trace before `end` (in raw ticks), without a replay, so without the savings of
-    /// changes. Reads only that part.
-    pub fn of_beginning(reader: &Reader, end: u64) -> Stats {
+    /// The statistics of the first part of a trace, which contains about this many bytes of events, without a replay, so
+    /// without findings and the savings of changes. Reads only that part. `None` if the trace has fewer events.
+    pub fn of_beginning(reader: &Reader, event_bytes: u64) -> Option<Stats> {
+        let end = reader.ticks_at_event_bytes(event_bytes)?;
         let window = Some((Ns::MIN, reader.clock().ns(end)));
         let options = Options { window, ..Options::default() };
         let run = Run { replays: false, is_summarised: true, ..Run::of(&Input::traces(&[reader]), &options) };
-        run.answers().map(|(stats, ..)| stats).unwrap_or_default()
+        let (stats, ..) = run.answers().ok()?;
+        let share = event_bytes as f64 / reader.summary().event_bytes.max(1) as f64;
+        Some(stats.estimated_from(BasedOn { share, windows: None }))
     }
 
     /// Like [`Stats::with`], and also an overview of the threads' states over time. `options` select everything.

@@ -20,22 +20,12 @@ pub(super) struct Sample {
     pub(super) excerpts: Excerpts,
 }
 
-/// Statistics of a part of a run.
-#[derive(Debug)]
-pub struct Sampled {
-    /// The statistics.
-    pub stats: Stats,
-    /// The share of the recorded time that the windows cover, from 0 to 1.
-    pub share: f64,
-    /// Number of windows.
-    pub windows: u64,
-}
-
 impl Stats {
     /// Statistics of random windows of a trace that contain about this many bytes of events, without a replay.
-    /// Durations are those of the windows, so only shares say something about the run. `None` if the program's regions
-    /// are too long, or if their begins cannot be found.
-    pub fn of_sample(reader: &Reader, event_bytes: u64) -> Option<Sampled> {
+    /// Durations are those of the windows, so only shares say something about the run. There are no findings, because
+    /// findings of few instances come and go with the windows. `None` if the program's regions are too long, or if their
+    /// begins cannot be found.
+    pub fn of_sample(reader: &Reader, event_bytes: u64) -> Option<Stats> {
         let share = event_bytes as f64 / reader.summary().event_bytes.max(1) as f64;
         let (begin, end) = recorded_ticks(reader);
         let (sample, windows) = WINDOWS.iter().find_map(|count| {
@@ -56,7 +46,16 @@ impl Stats {
             ..Run::of(&Input::traces(&[reader]), &options)
         };
         let (stats, ..) = run.answers().ok()?;
-        Some(Sampled { stats, share, windows })
+        Some(stats.estimated_from(BasedOn { share, windows: Some(windows) }))
+    }
+}
+
+impl Stats {
+    /// Marks the statistics as those of a part of the run.
+    pub(super) fn estimated_from(mut self, part: BasedOn) -> Stats {
+        self.answers.findings.clear();
+        // Nobody selected a part.
+        Stats { based_on: Some(part), analysed: None, ..self }
     }
 }
 

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use omptrace_analysis::answers::RegionAnswer;
+use omptrace_analysis::summary::Summary;
 use omptrace_analysis::{
     ConstructStats, CounterStats, DeviceStats, FunctionStats, LockStats, NoAnswer, Options, PhaseStats,
     ProcessStats, Stats as Numbers, ThreadStats,
 };
 use omptrace_report::{
-    By, Layout, Line, Tint, counted, first_screen, shortened, stats_tables, table_by, time,
+    By, Layout, Line, Lines, Tint, counted, efficiency_bars, first_screen, shortened, stats_tables, table_by,
+    time,
 };
 use omptrace_symbols::parallel::limit_threads;
 use omptrace_trace_format::Reader;
@@ -24,12 +26,14 @@ use crate::input::inputs;
 use crate::input::selection::check_threads;
 use crate::options::shared::DebugDirs;
 use crate::options::units::{self, Window};
+use crate::output::estimate::Estimate;
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::gaps::report_gaps;
 use crate::output::json_output::AnswerOptions;
 use crate::output::output_path::{Target, cannot_write};
 use crate::output::sarif::{self, ProblemFormat};
-use crate::output::{csv, message, progress, streams};
+use crate::output::{csv, message, progress, quoted_path, streams};
+use crate::seal::summaries;
 
 /// `omptrace stats`.
 #[derive(Args, Debug)]
@@ -85,6 +89,10 @@ pub(crate) struct Stats {
     /// or part of a name, for example 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) selected: Vec<String>,
+    /// Estimate the shares of the causes from random parts of the run, in about a second, instead of analysing the whole
+    /// run. Prints no findings; `based_on` in the JSON output is the share of the run that was analysed
+    #[arg(long, conflicts_with_all = ["full", "by", "md", "format", "talp", "window", "phase", "selected", "threads", "from"])]
+    pub(crate) estimate: bool,
     /// Number of threads to use; does not affect the result [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
@@ -141,6 +149,11 @@ fn rows_of_tables() -> impl TypedValueParser<Value = By> {
 pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
         limit_threads(jobs);
+    }
+    if arguments.estimate
+        && let Some(outcome) = estimate(arguments)?
+    {
+        return Ok(outcome);
     }
     let sources = Sources::open(&arguments.inputs, arguments.source.from, arguments.wanted())?;
     check_threads(&arguments.selected, &sources.readers())?;
@@ -236,6 +249,49 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     stdout.flush()?;
     report_gaps(&report);
     Ok(Outcome::Success)
+}
+
+/// Prints an estimate from a part of the only trace; `None` if the whole trace can be analysed as quickly.
+///
+/// # Errors
+/// Like [`run`], or there are several traces.
+fn estimate(arguments: &Stats) -> Result<Option<Outcome>> {
+    let traces = inputs::traces(&arguments.inputs)?;
+    let [trace] = &traces[..] else {
+        let problem = format!("--estimate works with a single trace, not with {}", traces.len());
+        return Err(Failure::new(problem).hint("give the trace of one process"));
+    };
+    if matches!(Summary::read(trace), Ok(Some(_))) {
+        return Ok(None);
+    }
+    let reader = inputs::open(trace)?;
+    let Some(stats) = summaries::estimate(&reader) else {
+        return Ok(None);
+    };
+    if arguments.answer.is_json() {
+        arguments.answer.print(&*stats)?;
+        streams::data().flush()?;
+        return Ok(Some(Outcome::Success));
+    }
+    let wall_ns = reader.clock().ns(reader.last_ticks()).max(0).cast_unsigned();
+    let look = message::look(&streams::stdout());
+    let mut lines = Lines::default();
+    let mut of_run = (*stats).clone();
+    of_run.answers.duration_ns = wall_ns;
+    lines.push(first_heading(&of_run, &traces));
+    lines.gap();
+    match Estimate::of(&stats, wall_ns) {
+        Some(estimate) => {
+            lines.words(Line::of(Tint::Warning, "  ! "), &estimate.words(), Tint::Plain, look);
+            let command = format!("    omptrace stats {}", quoted_path::typed_all(&traces));
+            lines.push(Line::of(Tint::Bold, command));
+            lines.gap();
+            lines.extend(efficiency_bars(&stats.answers, look));
+        }
+        None => lines.push(Line::of(Tint::Plain, "  The analysed parts contain no recorded time.")),
+    }
+    print(streams::text(), &lines.text(look))?;
+    Ok(Some(Outcome::Success))
 }
 
 /// Prints the numbers of each launch by itself.

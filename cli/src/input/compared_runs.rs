@@ -169,6 +169,12 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
             return Err(Failure::new(format!("{name} is not the output of omptrace stats")).hint(no_answers));
         }
     }
+    if !value["based_on"].is_null() {
+        return Err(Failure::new(format!(
+            "{name} contains estimates from a part of the run, which are too inexact to compare"
+        ))
+        .hint("use JSON that omptrace stats --json printed without --estimate"));
+    }
     let printed: Printed = serde_json::from_value(value).map_err(|error| {
         let doing = format!("{name} is not the output of omptrace stats");
         Failure::because(doing, &error).hint(no_answers)

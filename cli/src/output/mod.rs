@@ -6,7 +6,7 @@
 //! quoted_path        paths in commands that people copy
 //! progress, gaps     bars; what a timeline lacks
 //! json_output, csv   answers for programs, cut to what was asked for
-//! sarif              findings for editors and code hosts
+//! sarif              findings for editors and code hosts; estimate: what is known from a part of a run
 //! output_path        a file to write, which replaces no trace; replace_folder: a folder
 //! conversion         an export, with what is said about it; view_annotations, view_steps: what `view` shows first
 //! temp_files         what goes away when a signal ends the program; signals
@@ -14,6 +14,7 @@
 
 pub(crate) mod conversion;
 pub(crate) mod csv;
+pub(crate) mod estimate;
 pub(crate) mod failure;
 pub(crate) mod gaps;
 pub(crate) mod json_output;

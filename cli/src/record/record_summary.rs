@@ -23,18 +23,19 @@ use std::time::Duration;
 use omptrace_analysis::Stats;
 use omptrace_report::{
     Line, Lines, Look, Tint, counted, doubts, efficiency_bars, finding_cards, help_command, help_for_causes,
-    shortened, time, useful_percent,
+    shortened, time,
 };
 use omptrace_symbols as symbols;
 
 use crate::input::input_choice::{ReadFrom, Sources, Wanted};
+use crate::output::estimate::Estimate;
 use crate::output::message;
 use crate::output::quoted_path;
 use crate::record::child_process::{End, Ran, signal_name};
 use crate::record::job_traces;
 use crate::record::launched_rank::LaunchedRank;
 use crate::seal::sealing::{self, SealedTrace};
-use crate::seal::summaries::{self, Added, Part};
+use crate::seal::summaries::{self, Added};
 
 /// Maximum time to wait for the numbers of several traces.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -64,7 +65,7 @@ pub(crate) struct RunEnd<'a> {
 enum Answer {
     Known(Box<Stats>),
     /// The analysis takes too long; contains the numbers of a part of the trace, if available.
-    Late(Option<Box<Part>>),
+    Late(Option<Box<Stats>>),
     /// The traces cannot be analysed. Their problems have already been reported.
     None,
 }
@@ -137,44 +138,22 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
 }
 
 /// What is known if analysing everything would take too long.
-fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Part>, arguments: &str, look: Look) {
-    let part = part.filter(|part| part.stats.answers.has_time());
-    let words = match part {
-        Some(Part { stats, share, windows: Some(windows) }) => format!(
-            "Useful share of the threads' time, estimated from {windows} random parts that cover {} of the run: {} %. To analyse the whole run, which takes longer, run:",
-            share_words(*share),
-            useful_percent(&stats.answers).unwrap_or(0)
-        ),
-        Some(Part { stats, share, windows: None }) => {
-            let answers = &stats.answers;
-            let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
-            format!(
-                "{} % of the threads' time was useful in the first {} of the run ({} in total), which contain {:.0} % of the events. The rest of the run may differ. To analyse the whole run, which takes longer, run:",
-                useful_percent(answers).unwrap_or(0),
-                time(answers.duration_ns),
-                time(wall),
-                share * 100.0
-            )
-        }
+fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Stats>, arguments: &str, look: Look) {
+    let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
+    let estimate = part.and_then(|part| Estimate::of(part, wall));
+    let words = match &estimate {
+        Some(estimate) => estimate.words(),
         None => "The analysis did not finish within its time limit. To complete it, run:".to_owned(),
     };
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     // A command is printed on one line, so that it can be copied.
     lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
-    if let Some(Part { stats, .. }) = part {
+    if let Some(estimate) = estimate {
         lines.gap();
-        lines.extend(efficiency_bars(&stats.answers, look));
-        if let Some(help) = help_for_causes(&stats.answers) {
+        lines.extend(efficiency_bars(&estimate.stats.answers, look));
+        if let Some(help) = help_for_causes(&estimate.stats.answers) {
             lines.push(Line::of(Tint::Dim, format!("  What can cause this: {help}")));
         }
-    }
-}
-
-/// A share in percent, with one digit after the point if it is small.
-fn share_words(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent < 9.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
     }
 }
 

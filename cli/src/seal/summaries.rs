@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
+use omptrace_analysis::Stats;
 use omptrace_analysis::summary::{NewSummary, NoSummary, Summary, WriteError};
-use omptrace_analysis::{Sampled, Stats};
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
@@ -33,29 +33,13 @@ pub(crate) struct Added {
     /// The time ran out before all traces were analysed.
     pub(crate) is_late: bool,
     /// If so, the statistics of a part of a single trace.
-    pub(crate) part: Option<Box<Part>>,
+    pub(crate) part: Option<Box<Stats>>,
 }
 
-/// The statistics of a part of a trace.
-#[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) stats: Stats,
-    /// The covered share: of the recorded time if there are `windows`, otherwise of the events.
-    pub(crate) share: f64,
-    /// Number of windows at random places; `None` if this is the first part of the trace.
-    pub(crate) windows: Option<u64>,
-}
-
-impl Part {
-    /// Analyses about this many bytes of events: windows all over the run if possible, otherwise its first part.
-    fn of(reader: &Reader, bytes: u64) -> Option<Box<Part>> {
-        if let Some(Sampled { stats, share, windows }) = Stats::of_sample(reader, bytes) {
-            return Some(Box::new(Part { stats, share, windows: Some(windows) }));
-        }
-        let share = bytes as f64 / reader.summary().event_bytes.max(1) as f64;
-        let end = reader.ticks_at_event_bytes(bytes)?;
-        Some(Box::new(Part { stats: Stats::of_beginning(reader, end), share, windows: None }))
-    }
+/// The statistics of a part of a trace with about this many bytes of events: of windows all over the run if possible,
+/// otherwise of its first part.
+fn of_part(reader: &Reader, bytes: u64) -> Option<Box<Stats>> {
+    Stats::of_sample(reader, bytes).or_else(|| Stats::of_beginning(reader, bytes)).map(Box::new)
 }
 
 /// Bytes of events that can be analysed in about 0.3 seconds, without a replay.
@@ -133,7 +117,7 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
 
 /// A result of analysing a single trace.
 enum Found {
-    Part(Box<Part>),
+    Part(Box<Stats>),
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
@@ -220,22 +204,35 @@ fn analyse_in_time(reader: &Reader, first: u64, until: Option<Instant>, mut give
     let all = reader.summary().event_bytes;
     let begun = Instant::now();
     if all > first
-        && let Some(part) = Part::of(reader, first)
+        && let Some(part) = of_part(reader, first)
     {
         give(Found::Part(part));
         let seconds_per_byte = begun.elapsed().as_secs_f64() / first as f64;
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let for_whole = seconds_per_byte * WHOLE_PER_PASS * all as f64;
         if let Some(left) = left.filter(|left| for_whole > left.as_secs_f64()) {
-            let left = left.min(PART_TIME.saturating_sub(begun.elapsed()));
-            let more = (left.as_secs_f64() * SAFE / seconds_per_byte) as u64;
-            if more > first {
-                Part::of(reader, more.min(all)).into_iter().for_each(|part| give(Found::Part(part)));
-            }
+            larger_part(reader, first, begun, left).into_iter().for_each(|part| give(Found::Part(part)));
             return;
         }
     }
     give(Found::Whole(Box::new(NewSummary::of(reader, true))));
+}
+
+/// The statistics of a part of a trace that can be analysed in about a second; `None` if that is enough for all of it.
+pub(crate) fn estimate(reader: &Reader) -> Option<Box<Stats>> {
+    let begun = Instant::now();
+    let part =
+        (reader.summary().event_bytes > FIRST_BYTES).then(|| of_part(reader, FIRST_BYTES)).flatten()?;
+    Some(larger_part(reader, FIRST_BYTES, begun, PART_TIME).unwrap_or(part))
+}
+
+/// The statistics of a larger part than `first` bytes, whose analysis began at `begun`, if it can be analysed within
+/// `left` and [`PART_TIME`].
+fn larger_part(reader: &Reader, first: u64, begun: Instant, left: Duration) -> Option<Box<Stats>> {
+    let seconds_per_byte = begun.elapsed().as_secs_f64() / first as f64;
+    let left = left.min(PART_TIME.saturating_sub(begun.elapsed()));
+    let more = (left.as_secs_f64() * SAFE / seconds_per_byte) as u64;
+    (more > first).then(|| of_part(reader, more.min(reader.summary().event_bytes))).flatten()
 }
 
 /// The summary of a trace, if the trace is readable.
@@ -277,7 +274,7 @@ mod tests {
         let (mut parts, mut is_whole) = (Vec::new(), false);
         analyse_in_time(&reader, first, patience.map(|patience| Instant::now() + patience), |found| {
             match found {
-                Found::Part(part) => parts.push(part.share),
+                Found::Part(part) => parts.push(part.based_on.expect("a part").share),
                 Found::Whole(_) => is_whole = true,
             }
         });
