@@ -24,6 +24,7 @@
 mod call_events;
 mod calls;
 mod calls_at_end;
+mod communication;
 mod communicator;
 mod communicators;
 mod forbidden;
@@ -66,12 +67,14 @@ use crate::replay::merge::Merge;
 use crate::replay::stream::{Decoding, Extent};
 
 pub(crate) use call_events::{CallEvents, Moment};
+pub use communication::{
+    CollectiveSite, IdleWaits, LongestOperation, PairMessages, Traffic, UnsuccessfulTests,
+};
 pub use forbidden::Forbidden;
 pub use hung::WaitingRank;
 pub use joints::{Joint, Joints, WaitKind};
 pub use messages::{MessageCounts, RankMessages, Unmatched};
 pub use sites::CallSite;
-pub use traffic::{CollectiveSite, IdleWaits, LongestOperation, PairMessages, Traffic, UnsuccessfulTests};
 
 /// What the processes of an MPI job did with each other.
 #[derive(Clone, Debug, Default)]
