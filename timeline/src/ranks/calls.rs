@@ -390,7 +390,7 @@ impl Calls {
         let span = Span { thread: thread as u32, site: call.site, begin: call.begin, end: time };
         self.all.sites.add(call.site, call.begin, time);
         if call.function != e.function {
-            self.gaps.call_ends(&span, false);
+            self.gaps.call_ends((span.thread, span.site), (span.begin, span.end), false);
             return;
         }
         let has_failed = e.result != 0;
@@ -487,7 +487,8 @@ impl Calls {
         for completed in call.completed {
             self.complete(completed, span, is_single);
         }
-        self.gaps.call_ends(&span, call.class == CallClass::wait);
+        let waits = call.class == CallClass::wait;
+        self.gaps.call_ends((span.thread, span.site), (span.begin, span.end), waits);
     }
 
     /// What a call has waited for, and what is not complete, others may wait for.

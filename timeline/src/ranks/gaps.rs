@@ -1,7 +1,6 @@
 //! The time that threads spend outside of calls: between the start of a request and the wait for it, and after waits.
 
 use crate::model::Ns;
-use crate::ranks::posting::Span;
 
 /// Waits that are shorter are not kept.
 const MIN_WAIT_NS: u64 = 10_000;
@@ -102,11 +101,10 @@ impl Gaps {
         }
     }
 
-    /// A call ends. `waits`: it waits for requests.
-    pub(super) fn call_ends(&mut self, span: &Span, waits: bool) {
-        let Some(of) = self.threads.get_mut(span.thread as usize) else { return };
-        of.last_end = Some(span.end);
-        let Span { thread, site, begin, end } = *span;
+    /// A call of a thread from a site ends. `waits`: it waits for requests.
+    pub(super) fn call_ends(&mut self, (thread, site): (u32, u32), (begin, end): (Ns, Ns), waits: bool) {
+        let Some(of) = self.threads.get_mut(thread as usize) else { return };
+        of.last_end = Some(end);
         let call = IdleWait { thread, site, begin, end, following_ns: 0, is_polled: false };
         let pending = of.pending.and_then(|place| self.waits.get(place));
         // What follows another wait depends on that.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::model::{Lifetime, Ns};
 use crate::ranks::call_events::CallEvents;
+use crate::ranks::communication::{IdleWaits, UnsuccessfulTests};
 use crate::ranks::communicator::Origin;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::joints::{Joint, Joints};
 use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
 use crate::ranks::sites::CallSite;
-use crate::ranks::traffic::{IdleWaits, UnsuccessfulTests};
 
 /// What one rank did with the others.
 #[derive(Clone, Debug, Default)]

@@ -25,6 +25,7 @@ mod call_events;
 mod call_list;
 mod calls;
 mod calls_at_end;
+mod communication;
 mod communicator;
 mod communicators;
 mod forbidden;
@@ -72,13 +73,15 @@ use crate::replay::stream::{Decoding, Extent};
 
 pub(crate) use call_events::{CallEvents, Moment};
 pub use call_list::RankCall;
+pub use communication::{
+    CollectiveSite, IdleWaits, LongestOperation, PairMessages, Traffic, UnsuccessfulTests,
+};
 pub use forbidden::Forbidden;
 pub use graph::{CallId, Gate, JobGraph, Need, Needed, RankGraph};
 pub use hung::WaitingRank;
 pub use joints::{Joint, Joints, WaitKind};
 pub use messages::{MessageCounts, RankMessages, Unmatched};
 pub use sites::CallSite;
-pub use traffic::{CollectiveSite, IdleWaits, LongestOperation, PairMessages, Traffic, UnsuccessfulTests};
 
 /// What the processes of an MPI job did with each other.
 #[derive(Clone, Debug, Default)]
