@@ -24,7 +24,8 @@ pub(crate) struct Soak {
     #[arg(long, default_value_t = 200)]
     mpi_programs: u32,
     /// Number of programs in virtual time that check the results of `stats`; the traces of a hundredth of them are also read by
-    /// omptrace for aarch64, and a thousandth are played under the tracer
+    /// omptrace for aarch64, a thousandth are played under the tracer, and as many as a five-thousandth are long programs whose shares
+    /// are estimated from random windows
     #[arg(long, default_value_t = 100_000)]
     model_programs: u32,
     /// Seed: a different number gives different moments and programs
@@ -74,6 +75,9 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     }
     run(test("played")
         .env("OMPTRACE_TEST_PROGRAMS", (arguments.model_programs / 1000).to_string())
+        .env("OMPTRACE_TEST_SEED", first.to_string()))?;
+    run(test("sampled")
+        .env("OMPTRACE_TEST_PROGRAMS", (arguments.model_programs / 5000).to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     run(test("samples").env("OMPTRACE_TEST_SIGNALS", arguments.signals.to_string()))?;
     for _ in 0..arguments.rounds {
