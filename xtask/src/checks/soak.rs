@@ -23,8 +23,9 @@ pub(crate) struct Soak {
     /// Number of random MPI programs per library that are compared with their traces
     #[arg(long, default_value_t = 200)]
     mpi_programs: u32,
-    /// Number of programs in virtual time that check the results of `stats`; a fifth as many MPI jobs are tried; the traces
-    /// of a hundredth of them are also read by omptrace for aarch64, and a thousandth are played under the tracer
+    /// Number of programs in virtual time that check the results of `stats`. A fifth as many MPI jobs are tried. Omptrace
+    /// for aarch64 reads the traces of a hundredth of the programs, a thousandth is played under the tracer, and a
+    /// five-thousandth are long programs whose shares are estimated from random windows
     #[arg(long, default_value_t = 100_000)]
     model_programs: u32,
     /// Seed: a different number gives different moments and programs
@@ -78,6 +79,9 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     run(test("played")
         .env("OMPTRACE_TEST_PROGRAMS", (arguments.model_programs / 1000).to_string())
+        .env("OMPTRACE_TEST_SEED", first.to_string()))?;
+    run(test("sampled")
+        .env("OMPTRACE_TEST_PROGRAMS", (arguments.model_programs / 5000).to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     run(test("samples").env("OMPTRACE_TEST_SIGNALS", arguments.signals.to_string()))?;
     for _ in 0..arguments.rounds {

@@ -21,6 +21,8 @@ use crate::run::{Activity, Doing, Edge, Piece, PieceId, Run, Span, TeamRecord};
 
 /// A program that has not ended by then waits for itself.
 const MAX_STEPS: usize = 100_000;
+/// The same for each statement of a long program.
+const STEPS_OF_A_STATEMENT: usize = 100;
 
 /// How the machine and the runtime behave.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +54,8 @@ const OUTSIDE: Code = 0x800;
 /// Executes `program`; `None` where it waits for itself.
 pub fn simulate(program: &Program, machine: &Machine) -> Option<Run> {
     let mut simulator = Simulator::new(program, machine.clone());
-    simulator.play().then(|| simulator.finish())
+    let steps = MAX_STEPS.max(STEPS_OF_A_STATEMENT * program.len());
+    simulator.play(steps).then(|| simulator.finish())
 }
 
 /// What a task or a thread waits for.
@@ -348,7 +351,7 @@ impl<'p> Simulator<'p> {
     }
 
     /// False where the program does not end.
-    fn play(&mut self) -> bool {
+    fn play(&mut self, steps: usize) -> bool {
         for thread in 0..self.threads.len() {
             self.does(thread, 0, Activity::Idle);
             if self.is_helper(thread) {
@@ -368,7 +371,7 @@ impl<'p> Simulator<'p> {
         self.threads[0].tasks.push(0);
         self.does(0, 0, Activity::Useful);
         self.schedule(0, 0);
-        for _ in 0..MAX_STEPS {
+        for _ in 0..steps {
             let Some(Reverse((time, thread, generation))) = self.turns.pop() else {
                 return false;
             };

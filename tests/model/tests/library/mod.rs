@@ -1,4 +1,5 @@
 //! What the tests share.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 mod number;
 
