@@ -138,7 +138,9 @@ FAULT one_before_another(void) {
         MPI_Request request = MPI_REQUEST_NULL;
         if (is_repaired && rank > 0)
             MPI_Irecv(&got, 1, MPI_INT, rank - 1, tag, MPI_COMM_WORLD, &request);
-        if (rank + 1 < size)
+        if (rank + 1 < size && is_repaired)
+            send(rank + 1, tag);
+        else if (rank + 1 < size)
             MPI_Ssend(&tag, 1, MPI_INT, rank + 1, tag, MPI_COMM_WORLD);
         work(1);
         if (!is_repaired && rank > 0)
