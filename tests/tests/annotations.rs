@@ -358,7 +358,7 @@ for i in range(20):
     assert!(2_000_000 <= ns(&third) && 20 * ns(&third) < 2 * ns(&all), "{} {}", ns(&third), ns(&all));
     let refused = omptrace(["stats".as_ref(), "--window".as_ref(), "step:21".as_ref(), trace.as_os_str()]);
     assert!(
-        text(&refused.stderr).contains("the trace does not have these time steps: it has 20"),
+        text(&refused.stderr).contains("the trace does not have these time steps: its last time step is 20"),
         "{refused:?}"
     );
 

@@ -49,7 +49,7 @@ fn the_folder_is_missing() {
 fn the_trace_would_be_a_device() {
     let mut command = program();
     command.env("OMPTRACE_OUTPUT", "/dev/null");
-    unharmed_with_one_line(&mut command, "cannot create /dev/null: it exists");
+    unharmed_with_one_line(&mut command, "cannot create /dev/null: the path exists");
     assert!(!Path::new("/dev/null.2").exists());
 }
 

@@ -14,8 +14,7 @@ pub use crate::findings::{RULES, Rule, at};
 pub use crate::model::accounting::Accounting;
 pub use crate::model::answers::{
     Answers, Blame, Blocked, CriticalPath, Efficiency, Finding, FunctionName, FunctionShare, LoopAnswer,
-    Moment, NO_FINDING, NotPredicted, NotSeen, OtherThreads, PathRow, RegionAnswer, SCHEMA, TaskRegion,
-    UsefulAt, WhatIf,
+    Moment, NotPredicted, NotSeen, OtherThreads, PathRow, RegionAnswer, SCHEMA, TaskRegion, UsefulAt, WhatIf,
 };
 pub use crate::model::cause::Cause;
 pub use crate::model::place::{Place, Position};

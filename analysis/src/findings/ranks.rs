@@ -147,9 +147,12 @@ fn during_work(wait: &RankWait, charged: &[Charge]) -> u64 {
 /// That threads have nothing to do while one is in MPI calls, which the work of parallel regions could fill.
 pub(crate) fn idle_during_mpi(answers: &Answers) -> Option<Finding> {
     let threads = u64::from(answers.threads.max(1));
+    // No thread can work while MPI is initialised or finalised.
+    let is_at_edge = |name: &str| name.starts_with("MPI_Init") || name.starts_with("MPI_Finalize");
     let rows = answers.blame.iter().filter(|row| row.cause == Cause::IdleInMpi);
-    let longest = rows.max_by_key(|row| row.ns)?;
-    let idle_ns = answers.accounting[Cause::IdleInMpi];
+    let rows = rows.filter(|row| !is_at_edge(&row.place.construct));
+    let longest = rows.clone().max_by_key(|row| row.ns)?;
+    let idle_ns = sum(rows.map(|row| row.ns));
     let work_ns = sum(answers.regions.iter().map(|region| region.accounting[Cause::Useful]));
     // What some threads do in this time, all of them need not do later.
     let gain_ns = idle_ns.min(work_ns) / threads;
@@ -266,11 +269,17 @@ mod tests {
 
     fn idle(idle_ms: u64, work_ms: u64) -> Option<u64> {
         let mut answers = Answers { threads: 4, duration_ns: 1000 * MS, ..Answers::default() };
-        answers.accounting.add(Cause::IdleInMpi, idle_ms * MS);
-        let place = Place::new("MPI_Recv");
-        let no_sample_ns = None;
-        let ns = idle_ms * MS;
-        answers.blame.push(Blame { cause: Cause::IdleInMpi, place, ns, functions: Vec::new(), no_sample_ns });
+        for (call, ns) in [("MPI_Recv", idle_ms * MS), ("MPI_Init_thread", 500 * MS)] {
+            answers.accounting.add(Cause::IdleInMpi, ns);
+            let (place, no_sample_ns) = (Place::new(call), None);
+            answers.blame.push(Blame {
+                cause: Cause::IdleInMpi,
+                place,
+                ns,
+                functions: Vec::new(),
+                no_sample_ns,
+            });
+        }
         let mut region = RegionAnswer::default();
         region.accounting.add(Cause::Useful, work_ms * MS);
         answers.regions.push(region);

@@ -83,6 +83,11 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// What is printed instead of findings if there are none.
+    pub fn no_finding(&self) -> &'static str {
+        if self.cpu_note.is_some() { NO_FINDING_ON_BUSY_CPUS } else { NO_FINDING }
+    }
+
     /// Whether there is any thread time.
     pub fn has_time(&self) -> bool {
         self.accounting.total() > 0
@@ -283,8 +288,9 @@ pub struct Finding {
     pub instances: Vec<Moment>,
 }
 
-/// The text that is shown if there are no findings.
-pub const NO_FINDING: &str = "No change that omptrace knows of would save 3 % of the wall time or more.";
+/// See [`Answers::no_finding`].
+const NO_FINDING: &str = "No change that omptrace knows of would save 3 % of the wall time or more.";
+const NO_FINDING_ON_BUSY_CPUS: &str = "No change would certainly save 3 % of the wall time or more. Because threads had no CPU for a part of the time, omptrace gives no advice about waits that this may explain.";
 
 impl Finding {
     /// The address of the documentation page about findings with this id.

@@ -80,9 +80,8 @@ pub(crate) struct Stats {
     /// step:100..200
     #[arg(long, value_name = "FROM..TO", value_parser = units::window_or_steps, allow_hyphen_values = true)]
     pub(crate) window: Option<Window>,
-    /// Analyse only the time in which a thread was in this phase of the program: NAME, DOMAIN/NAME, a pattern with *
-    /// and ?, or NAME#3 for the third instance of the phase; 'recording on' is the time in which the program had
-    /// recording switched on
+    /// Analyse only the time in which a thread was in this phase: NAME, DOMAIN/NAME, a pattern with * and ?, or NAME#3
+    /// for the third instance of the phase. 'recording on' is the time in which the program had switched recording on
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
     /// Analyse only matching threads: a number (0 is the first thread of a process), an operating-system thread id,

@@ -281,19 +281,19 @@ fn json_is_complete_unless_less_is_asked_for() {
     for table in ["stats --full", "stats --md", "stats --by process"] {
         let whole = said(&folder, &format!("{table} {traces}"));
         assert!(whole.stdout.len() > 16 << 10, "{table}: {}", whole.stdout.len());
-        assert!(!whole.stdout.contains("shortened; "), "{table}");
+        assert!(!whole.stdout.contains("tables were shortened; "), "{table}");
         let all = said(&folder, &format!("{table} --all {traces}"));
         assert_eq!(all.stdout, whole.stdout, "{table}");
         let cut = said(&folder, &format!("{table} --max-bytes 12K {traces}"));
         assert!(cut.stdout.len() <= 12_000, "{table}: {}", cut.stdout.len());
-        assert!(cut.stdout.contains("\nshortened; "), "{table}: {}", cut.stdout);
+        assert!(cut.stdout.contains("\ntables were shortened; "), "{table}: {}", cut.stdout);
         let none = said(&folder, &format!("{table} --max-bytes 20 {traces}"));
         assert_eq!(none.status, Some(2), "{table}");
     }
     let shown = on_a_terminal(&folder, &format!("stats --by process {traces}"));
-    assert!(shown.len() <= 17 << 10 && shown.contains("shortened; "), "{shown}");
+    assert!(shown.len() <= 17 << 10 && shown.contains("tables were shortened; "), "{shown}");
     let shown = on_a_terminal(&folder, &format!("stats --by process --all {traces}"));
-    assert!(shown.len() > 17 << 10 && !shown.contains("shortened; "), "{shown}");
+    assert!(shown.len() > 17 << 10 && !shown.contains("tables were shortened; "), "{shown}");
     let check = json(&said(&folder, "check --json made.omptrace"));
     assert_eq!(
         (&check["schema"], check["is_sound"].is_boolean(), &check["input"]),

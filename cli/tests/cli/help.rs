@@ -123,11 +123,11 @@ fn bash_completes_files_and_each_event_of_a_list() {
 }
 
 #[test]
-fn without_a_command_three_lines_say_what_to_do() {
-    let folder = folder("without_a_command_three_lines_say_what_to_do");
+fn without_a_command_four_lines_say_what_to_do() {
+    let folder = folder("without_a_command_four_lines_say_what_to_do");
     let said = run(&mut omptrace(&folder));
     assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""));
-    assert_eq!(said.stderr.lines().count(), 3, "{}", said.stderr);
+    assert_eq!(said.stderr.lines().count(), 4, "{}", said.stderr);
     for command in ["record ./app", "stats FILE", "--help", "doctor ./app"] {
         assert!(said.stderr.contains(command), "{}", said.stderr);
     }

@@ -150,7 +150,7 @@ fn pipes_and_devices_are_not_read() {
         }
     }
     let said = said(&folder, &["check", "archive.otf2"]);
-    assert!(said.stderr.contains("it is a pipe"), "{}", said.stderr);
+    assert!(said.stderr.contains("the path is a pipe"), "{}", said.stderr);
 }
 
 /// Answers come through pipes, which can be read once.

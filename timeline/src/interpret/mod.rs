@@ -463,10 +463,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             }
             Event::DeviceImage(e) => self.devices.image(e),
 
-            Event::Module(e) => {
-                self.stage.names.module(e);
-                self.devices.modules_changed();
-            }
+            Event::Module(e) => self.know_module(e),
             Event::Monitoring(e) => self.monitoring(thread, time, e.change),
             Event::BufferFlush(e) => {
                 let begin = self.clock.time(e.begin.0);
@@ -532,6 +529,12 @@ impl<'t, 's> Interpreter<'t, 's> {
             self.recording_was_off(begin, time);
         }
         (self.lost, self.devices.finish(self.stage))
+    }
+
+    /// A module that was reported at a time that is possibly not interpreted.
+    pub(crate) fn know_module(&mut self, module: &Module<'static>) {
+        self.stage.names.module(module);
+        self.devices.modules_changed();
     }
 
     /// A segment begins. Passes on what is known of earlier events.

@@ -10,7 +10,7 @@
 //! The beginning of the trace, before its first region, is always read, because the threads introduce themselves there.
 
 use ompt_sys as ompt;
-use omptrace_trace_format::event::Event;
+use omptrace_trace_format::event::{Event, Module};
 use omptrace_trace_format::field::Id;
 use omptrace_trace_format::reader::{Reader, Stream};
 
@@ -73,6 +73,15 @@ impl Excerpts {
     pub fn ticks(&self, begin: u64, end: u64) -> u64 {
         let each = self.parts.iter().map(|part| part.until.min(end).saturating_sub(part.from.max(begin)));
         each.fold(0, u64::saturating_add)
+    }
+
+    /// The modules that the initial thread reports early in the run. They are reported once, possibly between two parts.
+    pub(crate) fn first_modules(&self, reader: &Reader) -> impl Iterator<Item = Box<Module<'static>>> {
+        let events = reader.streams().get(self.main).map(|stream| reader.events(stream));
+        events.into_iter().flatten().take(MAX_EVENTS).filter_map(|record| match record.event {
+            Event::Module(module) => Some(module),
+            _ => None,
+        })
     }
 
     pub(crate) fn parts(&self) -> &[Part] {

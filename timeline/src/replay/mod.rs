@@ -494,6 +494,9 @@ impl<'a> ProcessReplay<'a, '_> {
         let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
         let excerpts = self.excerpts;
         let parts = excerpts.map_or(&[WHOLE][..], Excerpts::parts);
+        if let Some(excerpts) = excerpts {
+            excerpts.first_modules(reader).for_each(|module| interpreter.know_module(&module));
+        }
         let mut diagnostics = Vec::new();
         let mut end = self.begin;
         let streams = if self.manner.counts { reader.streams().len() } else { 0 };

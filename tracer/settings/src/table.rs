@@ -189,7 +189,7 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them when the program ends. In this mode, the buffer size is at least 512K.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them when the program ends. In this mode, the buffer size is at least 512 KiB.",
         option: None,
     }
     flush_on: Option<FlushSignal> {

@@ -18,7 +18,7 @@ use super::styled::{Line, Lines, Look, Tint, shortened, shortened_place};
 use super::table::{counted, letters, time};
 use omptrace_analysis::answers::Cause;
 use omptrace_analysis::answers::Place;
-use omptrace_analysis::answers::{Answers, Finding, NO_FINDING};
+use omptrace_analysis::answers::{Answers, Finding};
 use omptrace_analysis::answers::{Rule, at};
 use omptrace_analysis::sum::{Sum, sum};
 use omptrace_analysis::{ProcessStats, Stats};
@@ -119,7 +119,7 @@ fn worst_place(answers: &Answers, cause: Cause) -> Option<String> {
 pub fn finding_cards(answers: &Answers, top: usize, look: Look) -> Lines {
     let mut lines = Lines::default();
     if answers.findings.is_empty() {
-        lines.words(Line::of(Tint::Plain, "  "), NO_FINDING, Tint::Plain, look);
+        lines.words(Line::of(Tint::Plain, "  "), answers.no_finding(), Tint::Plain, look);
     }
     for (index, finding) in answers.findings.iter().take(top).enumerate() {
         write_card(answers, &mut lines, index + 1, finding, look);
@@ -547,9 +547,9 @@ More: --full (constructs, critical path, threads), --by , --json
         stats.answers.findings.clear();
         let text = |stats: &Stats| first_screen(stats, Line::default(), None, Look::PLAIN).text(Look::PLAIN);
         let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words(text(&stats)).contains(NO_FINDING));
+        assert!(words(text(&stats)).contains(stats.answers.no_finding()));
         stats.analysed = Some(Analysed { threads: vec!["thread 1".to_owned()], ..Analysed::default() });
-        assert!(!words(text(&stats)).contains(NO_FINDING));
+        assert!(!words(text(&stats)).contains(stats.answers.no_finding()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Possible improvements, as cards.
 
 use super::*;
-use omptrace_analysis::answers::{NO_FINDING, Position, Rule};
+use omptrace_analysis::answers::{Position, Rule};
 
 /// The command that opens a moment in a viewer.
 pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
             return;
         }
         section(out, "findings", "Findings", "");
-        let _ = write!(out, "<p>{NO_FINDING}</p></section>");
+        let _ = write!(out, "<p>{}</p></section>", answers.no_finding());
         return;
     }
     let lead = "Each saving is the wall time that the program would save without the problem, estimated by a replay of the run. The savings of several findings may overlap, so do not add them.";
