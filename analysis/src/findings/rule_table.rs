@@ -171,22 +171,22 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serialised_exchange",
         title: "Messages that wait for each other",
-        when: "all ranks of an MPI job have traces, and a rank waits for a message of a rank that itself waited for a message of a third rank before it sent or received; every rank waits at some time",
+        when: "all ranks of an MPI job have traces, and rank A waits for a message from rank B, or for B to receive one, because B first waited for a message from rank C. Every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "no_overlap",
         title: "Waiting right after starting to communicate",
-        when: "all ranks of an MPI job have traces, a rank waits for requests right after it has started them, works after the wait, and every rank waits for other ranks at some time",
+        when: "all ranks of an MPI job have traces, and a rank waits for requests right after it has started them, and works after the wait. Every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "small_messages",
         title: "Many small messages",
-        when: "all ranks of an MPI job have traces, and the rank that waits least sends or receives at least 100 messages of at most 4 KiB that could have been combined: the sender received nothing between them",
+        when: "all ranks of an MPI job have traces, and the rank with the shortest waits sends or receives 100 or more messages of up to 4 KiB. They could have been combined, because the sender received nothing in between",
     },
     Rule {
         id: "unsuccessful_tests",
         title: "Tests for messages that find nothing",
-        when: "all ranks of an MPI job have traces, and `MPI_Test`, `MPI_Iprobe` and similar functions find nothing: they take time from the work between them, or a rank does little but call them before it works",
+        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either these calls slow down the work between them, or a rank spends its time calling them before it works",
     },
     Rule {
         id: "mpi_in_critical",
@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "oversubscribed_host",
         title: "Processes share CPUs while others are free",
-        when: "all processes of a job on a host may only use some of its CPUs, they have more threads than that, and their threads wait for a CPU",
+        when: "the processes of a job on one host are restricted to some of its CPUs, they have more threads than these CPUs, and their threads wait for a CPU",
     },
     Rule {
         id: "target_wait",
@@ -236,7 +236,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "recording and writing events takes more than 1 % of the threads' time (for other findings, the threshold is 3 %). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
+        when: "recording and writing events takes more than 1 % of the threads' time (other findings are reported from a saving of 3 % of the wall time on). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
     },
 ];
 

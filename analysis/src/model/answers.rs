@@ -290,7 +290,7 @@ pub struct Finding {
 
 /// See [`Answers::no_finding`].
 const NO_FINDING: &str = "No change that omptrace knows of would save 3 % of the wall time or more.";
-const NO_FINDING_ON_BUSY_CPUS: &str = "No change would certainly save 3 % of the wall time or more. Because threads had no CPU for a part of the time, omptrace gives no advice about waits that this may explain.";
+const NO_FINDING_ON_BUSY_CPUS: &str = "No change would certainly save 3 % of the wall time or more. Because threads had no CPU for a part of the time, omptrace gives no advice about waits that may be due to this lack of CPUs.";
 
 impl Finding {
     /// The address of the documentation page about findings with this id.

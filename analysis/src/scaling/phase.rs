@@ -58,7 +58,7 @@ impl Problem {
                 "the region contains sections, and the runtime does not report which thread executes which section"
             }
             Problem::Divided => {
-                "code outside of loops and tasks takes a different time on each thread, so the program may divide the work of this code by thread number"
+                "code outside of loops and tasks takes a different time on each thread, so the program may use the thread number to decide which thread does which part of this work"
             }
             Problem::Static => {
                 "the region contains a static loop whose iterations and chunks the runtime does not report"

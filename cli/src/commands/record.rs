@@ -366,7 +366,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &UnregisteredTraces) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} belongs to this run, although its process did not register the trace (the process ran as another user or in another container, or removed the registration)",
+            "{} belongs to this run, but is not registered (its process ran as another user or in another container, or the registration was removed)",
             message::near(&session.trace).display()
         ));
     }

@@ -169,7 +169,10 @@ fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
     let from = arguments.source.from;
     let before = compared_runs::read(&arguments.inputs, &arguments.debug_dirs, from)?;
     if stats.answers.accounting.total() == 0 {
-        return Err(Failure::new(format!("{} contains no recorded time to compare", first.display())));
+        return Err(Failure::new(format!(
+            "the recorded time in {} is zero, so there is nothing to compare",
+            first.display()
+        )));
     }
     // The first one has been read for the rest of the page.
     let mut new = vec![Run::of(first.display().to_string(), stats.clone())];

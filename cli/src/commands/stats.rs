@@ -287,7 +287,10 @@ fn estimate(arguments: &Stats) -> Result<Option<Outcome>> {
             lines.gap();
             lines.extend(efficiency_bars(&stats.answers, look));
         }
-        None => lines.push(Line::of(Tint::Plain, "  The analysed parts contain no recorded time.")),
+        None => lines.push(Line::of(
+            Tint::Plain,
+            "  Recording was off, or events were lost, during all analysed parts of the run.",
+        )),
     }
     print(streams::text(), &lines.text(look))?;
     Ok(Some(Outcome::Success))

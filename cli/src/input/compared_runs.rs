@@ -63,7 +63,10 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
         Run::of(name, stats)
     };
     if run.answers.accounting.total() == 0 {
-        return Err(Failure::new(format!("{} contains no recorded time to compare", run.name)));
+        return Err(Failure::new(format!(
+            "the recorded time in {} is zero, so there is nothing to compare",
+            run.name
+        )));
     }
     Ok(run)
 }

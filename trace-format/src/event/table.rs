@@ -221,9 +221,9 @@ events! {
             target_id: Address, codeptr_ra: Address,
         }
         /// A data operation, reported by `ompt_callback_target_data_op` and not by its `_emi` variant (19.5.2.25). Some
-        /// of Intel's runtimes pass an endpoint as an additional first argument. In their traces, every other argument
-        /// is shifted by one position, and `tenth_argument` contains the last argument. With other runtimes,
-        /// `tenth_argument` has no meaning.
+        /// of Intel's runtimes pass an endpoint as an additional first argument. In traces of these runtimes, all
+        /// arguments after the endpoint are shifted by one position, and `tenth_argument` contains the last one. With
+        /// other runtimes, `tenth_argument` has no meaning.
         TargetDataOp = 9 "target_data_op" {
             target_id: Address, host_op_id: Address, optype: Register<ompt_target_data_op_t>, src_addr: Address,
             src_device_num: Register<i32>, dest_addr: Address, dest_device_num: Register<i32>, bytes: u64,

@@ -134,7 +134,7 @@ kinds! {
     ClockSkipped Warning "clock_skipped"
         "# clock readings contradict the other clock readings and were ignored";
     LimitReached Error "limit_reached"
-        "a limit of the reader was reached; # items were left out";
+        "the trace has more items of this kind than omptrace reads; # items were left out";
     ReadFailed Error "read_failed"
         "reading the file failed";
     Suppressed Warning "suppressed"
