@@ -207,9 +207,9 @@ fn places_in_windows_of_a_run_have_names() {
     let program = compile("tests/programs/short_regions.c", Compiler::Gcc, &["-g"]);
     let traces = Traces::folder();
     let trace = traces.path().join("short.omptrace");
-    record(&trace, &["--no-summary"], &[program.as_os_str(), "20000".as_ref()], 0);
+    record(&trace, &["--no-summary"], &[program.as_os_str(), "100000".as_ref()], 0);
     let reader = Reader::open(&trace).expect("a trace");
-    let sampled = Stats::of_sample(&reader, reader.summary().event_bytes / 20).expect("regions are short");
+    let sampled = Stats::of_sample(&reader, reader.summary().event_bytes / 10).expect("regions are short");
     assert!(sampled.based_on.is_some_and(|based_on| based_on.windows.is_some()));
     let places: Vec<String> = sampled.answers.blame.iter().map(|row| row.place.long()).collect();
     let is_named = |place: &String| place.contains("short_regions.c:");
