@@ -118,7 +118,7 @@ fn devices_are_used_as_the_program_says() {
     assert!((balance - mean / longest).abs() < 1e-9, "{balance}");
     assert!(balance > 0.8 && balance < 0.82, "{balance}");
     let text = omptrace_report::stats_tables(&stats, Layout::default()).to_string();
-    let words = format!("load balance of kernels over devices: {:.1} %", balance * 100.0);
+    let words = format!("load balance of kernels across devices: {:.1} %", balance * 100.0);
     assert!(text.contains(&words), "{text}");
 }
 

@@ -155,7 +155,7 @@ macro_rules! with_cpu_time {
             r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": ""#,
             $affinity,
             r#""}, "runtime": {"version": "libgomp of GCC 12 through libomptgomp"}, "#,
-            r#""cpu_time": {"process_begin_ns": 0, "process_end_ns": 90000000, "threads": [[1, 0, "#,
+            r#""cpu_time": {"process_begin_ns": 0, "process_end_ns": 15000000, "threads": [[1, 0, "#,
             $first,
             "], [2, 0, ",
             $second,
