@@ -171,7 +171,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serialised_exchange",
         title: "Messages that wait for each other",
-        when: "all ranks of an MPI job have traces, and rank A waits for a message from rank B, or for B to receive one, because B first waited for a message from rank C. Every rank waits for other ranks at some point of the run",
+        when: "all ranks of an MPI job have traces, and rank A waits for rank B, which first waits for a message from rank C. Every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "no_overlap",
