@@ -45,7 +45,9 @@ static void check(const char *name, function *called, int words, int status, int
 #define A(place, bytes, value) player.words[place] = address(place, bytes, value);
 #define V(place, value) player.words[place] = value;
 /* A status, which some rounds ignore. */
-#define S(place, ignore) player.words[place] = player.round == IGNORING ? ignore : address(place, 4, -9);
+#define S(place, ignore, number)                                                                                                    \
+    player.statuses = number;                                                                                                       \
+    player.words[place] = player.round == IGNORING ? ignore : address(place, 4, -9);
 /* A value that some rounds leave open. */
 #define W(value, any) (player.round == IGNORING ? any : value)
 

@@ -11,6 +11,8 @@ extern _Thread_local struct player {
     int round, result;
     /* Arguments: their number, and places of the status and of the variable for Fortran's error code. */
     int count, status, error;
+    /* How many statuses the call returns. */
+    int statuses;
     long words[MOST];
     /* How many calls have reached the library. */
     int calls;

@@ -19,7 +19,7 @@ static long play(const char *name, const long *words) {
     int place = player.status;
     int is_ignored = place == NONE || player.round == IGNORING && words[place] == player.words[place];
     if (player.result == 0 && !is_ignored)
-        for (int element = 0; element < 2; element++)
+        for (int element = 0; element < player.statuses; element++)
             memcpy((char *)words[place] + element * STATUS_BYTES, status, STATUS_BYTES);
     if (player.error != NONE)
         *(int *)words[player.error] = player.result;

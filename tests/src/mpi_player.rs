@@ -164,7 +164,9 @@ impl PlayedCall {
         let is_large = self.spelling == Spelling::LargeCount;
         let (bytes, value) = match parameter.kind {
             "STATUS" if self.function.class != Class::Other => {
-                return format!("S({place}, {})", family.ignore[usize::from(is_fortran)]);
+                let has_several = ["all", "some"].iter().any(|end| self.function.name.ends_with(end));
+                let number = if has_several { COUNT } else { 1 };
+                return format!("S({place}, {}, {number})", family.ignore[usize::from(is_fortran)]);
             }
             "RANK" | "RANK_NNI" if receives => (4, format!("W({PEER}, {})", family.any_source)),
             "TAG" if receives => (4, format!("W({TAG}, {})", family.any_tag)),
