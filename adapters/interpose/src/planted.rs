@@ -23,10 +23,12 @@ macro_rules! plant_fault {
         {
             let given_back = Box::into_raw(Box::new(0_u8));
             // SAFETY: none; memcheck must report it.
-            let _ = unsafe {
+            let read = unsafe {
                 drop(Box::from_raw(given_back));
                 given_back.read_volatile()
             };
+            // Memcheck does not see reads of values that are not used.
+            std::hint::black_box(read);
         }
     };
 }
