@@ -201,21 +201,6 @@ fn the_beginning_of_a_run_is_analysed_by_itself() {
     assert_eq!(Reader::open(&trace).expect("a trace").ticks_at_event_bytes(all), None);
 }
 
-/// The module with the code is reported once, before the first region, and windows begin much later.
-#[test]
-fn places_in_windows_of_a_run_have_names() {
-    let program = compile("tests/programs/short_regions.c", Compiler::Gcc, &["-g"]);
-    let traces = Traces::folder();
-    let trace = traces.path().join("short.omptrace");
-    record(&trace, &["--no-summary"], &[program.as_os_str(), "100000".as_ref()], 0);
-    let reader = Reader::open(&trace).expect("a trace");
-    let sampled = Stats::of_sample(&reader, reader.summary().event_bytes / 10).expect("regions are short");
-    assert!(sampled.based_on.is_some_and(|based_on| based_on.windows.is_some()));
-    let places: Vec<String> = sampled.answers.blame.iter().map(|row| row.place.long()).collect();
-    let is_named = |place: &String| place.contains("short_regions.c:");
-    assert!(places.iter().any(is_named) && !places.iter().any(|place| place.contains("@0x")), "{places:?}");
-}
-
 /// `stats --estimate` answers from a part of a long run, and marks it, so that it is not compared with others.
 #[test]
 fn an_estimate_is_marked_and_not_compared() {
