@@ -39,7 +39,7 @@ pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};
 pub use replay::excerpts::Excerpts;
 pub use replay::merge::records_in_order;
 pub use replay::parallel_sinks::{KeptArguments, handed_over};
-pub use replay::process::{lifetime, process_name};
+pub use replay::process::{lifetime, process_name, processors};
 pub use replay::report::{EventCounts, ProcessReport, Report};
 pub use replay::segments::{Boundary, FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
 pub use replay::{Timeline, replay, replay_with};

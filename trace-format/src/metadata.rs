@@ -4,6 +4,7 @@
 //! not know are kept in [`Metadata::other`].
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -209,6 +210,18 @@ pub struct Process {
     pub forked: bool,
     /// CPUs that the process may use, as the kernel lists them (`0-3,8`).
     pub affinity: String,
+}
+
+impl Process {
+    /// The ranges of CPUs in `affinity`; `None` if they are not known.
+    pub fn cpus(&self) -> Option<Vec<RangeInclusive<u32>>> {
+        let range = |item: &str| {
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some(first..=last)
+        };
+        self.affinity.split(',').map(range).collect()
+    }
 }
 
 /// The machine.

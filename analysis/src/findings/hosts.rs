@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_trace_format::Reader;
+use omptrace_timeline::processors;
+use omptrace_trace_format::{Metadata, Reader};
 
 use super::finding;
 use super::rule_table::MIN_GAIN;
@@ -35,14 +36,14 @@ pub(crate) fn oversubscribed_host<'r>(
     let mut hosts: BTreeMap<String, Host> = BTreeMap::new();
     for (reader, process) in readers.zip(processes) {
         let metadata = reader?.metadata();
-        let (machine, of_process) = (metadata.machine.as_ref()?, metadata.process.as_ref()?);
+        let machine = metadata.machine.as_ref()?;
         let key = if machine.boot.is_empty() { &machine.host } else { &machine.boot };
         let host = hosts.entry(key.clone()).or_default();
         host.name.clone_from(&machine.host);
         host.processes += 1;
         host.threads += u64::from(process.threads.max(1));
         host.online = machine.cpus.into();
-        host.allowed.extend(cpus(&of_process.affinity)?);
+        host.allowed.extend(cpus(metadata)?);
         host.delay_ns.grow_by(metadata.cpu_time.as_ref()?.delay_ns?);
     }
     let gain = |host: &Host| {
@@ -78,32 +79,35 @@ pub(crate) fn oversubscribed_host<'r>(
     Some(finding("oversubscribed_host", Place::new("program"), gain_ns, text, &figures))
 }
 
-/// The CPUs of a list such as `0-3,8`; `None` if it is not one.
-fn cpus(list: &str) -> Option<Vec<u32>> {
+/// The CPUs that the process may use; `None` if they are not known. GCC's runtime may have bound the initial thread before
+/// the tracer asked: then the runtime knows more CPUs than the kernel lists.
+fn cpus(metadata: &Metadata) -> Option<Vec<u32>> {
     /// More CPUs than any machine has.
     const MOST: u32 = 1 << 16;
 
-    let mut all = Vec::new();
-    for part in list.split(',').map(str::trim) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= MOST {
-            return None;
-        }
-        all.extend(first..=last);
-    }
-    Some(all)
+    let ranges = metadata.process.as_ref()?.cpus()?;
+    let is_sane = ranges.iter().all(|range| *range.end() < MOST);
+    let all: Vec<u32> = ranges.into_iter().filter(|_| is_sane).flatten().collect();
+    (!all.is_empty() && processors(metadata)? as usize == all.len()).then_some(all)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::cpus;
+    use omptrace_trace_format::metadata::{Process, Processors};
+
+    use super::*;
 
     #[test]
-    fn lists_of_cpus_are_read() {
-        assert_eq!(cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
-        for wrong in ["", "x", "1-", "0-4294967295"] {
-            assert_eq!(cpus(wrong), None, "{wrong:?}");
+    fn a_process_whose_runtime_knows_more_cpus_than_the_kernel_lists_is_bound() {
+        let known = |affinity: &str, num_procs: i32| {
+            let process = Process { affinity: affinity.to_owned(), ..Process::default() };
+            let processors = Processors { num_procs, ..Processors::default() };
+            cpus(&Metadata { process: Some(process), processors: Some(processors), ..Metadata::default() })
+        };
+        assert_eq!(known("0-2,8", 4), Some(vec![0, 1, 2, 8]));
+        assert_eq!(known("0", 4), None);
+        for wrong in ["", "x", "1-", "3-1", "0-4294967295"] {
+            assert_eq!(known(wrong, 1), None, "{wrong:?}");
         }
     }
 }

@@ -1,21 +1,16 @@
 //! What a trace's metadata say of its process: name, command line, CPUs, and when it lived.
 
 use omptrace_trace_format::Reader;
-use omptrace_trace_format::metadata::{Metadata, Record};
+use omptrace_trace_format::metadata::{Metadata, Process, Record};
 
 use crate::model::{Lifetime, Ns};
 
 /// The processors that the process may run on: those that the kernel lists for it (`0-3,8`), or more where its runtime knows more, or
 /// else all of its machine.
-pub(super) fn processors(metadata: &Metadata) -> Option<u32> {
-    let count = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    let process = metadata.process.as_ref();
-    let allowed = process.and_then(|process| {
-        let mut counts = process.affinity.split(',').map(count);
+pub fn processors(metadata: &Metadata) -> Option<u32> {
+    let ranges = metadata.process.as_ref().and_then(Process::cpus);
+    let allowed = ranges.and_then(|ranges| {
+        let mut counts = ranges.iter().map(|range| (range.end() - range.start()).checked_add(1));
         counts.try_fold(0_u32, |sum, count| sum.checked_add(count?))
     });
     let online = metadata.machine.as_ref().map(|machine| machine.cpus);
