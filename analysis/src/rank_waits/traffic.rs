@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use omptrace_timeline::{CollectiveSite, PairMessages, RankMessages, Ranks};
+use omptrace_timeline::{CollectiveSite, PairMessages, Ranks};
 
 use crate::model::place::Place;
 use crate::model::rank_traffic::{
@@ -111,17 +111,10 @@ pub(crate) fn place_of(sites: &[Option<Place>], site: Option<u32>, function: u32
     known.unwrap_or_else(|| Place::new(function_name(function)))
 }
 
-/// The processes of a job that are ranks, each with the places of its call sites.
-pub(crate) fn with_sites<'a>(
-    ranks: &'a Ranks,
-    sites: &'a Sites,
-) -> impl Iterator<Item = (&'a RankMessages, &'a [Option<Place>])> {
-    let all = sites.iter().enumerate();
-    all.filter_map(|(number, sites)| Some((ranks.process(number)?, &sites[..])))
-}
-
 fn tests(ranks: &Ranks, sites: &Sites) -> Vec<RankTests> {
-    let all = with_sites(ranks, sites).flat_map(|(of_rank, sites)| {
+    let of_ranks = sites.iter().enumerate();
+    let of_ranks = of_ranks.filter_map(|(number, sites)| Some((ranks.process(number)?, sites)));
+    let all = of_ranks.flat_map(|(of_rank, sites)| {
         of_rank.tests.iter().map(move |tests| RankTests {
             rank: of_rank.rank,
             place: place_of(sites, tests.site, tests.function),

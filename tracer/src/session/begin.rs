@@ -99,8 +99,10 @@ impl Session {
         let output = Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
         let make_spool = || -> Result<Spool, String> {
             let create = |path: &Path| Spool::create(path, number, pid, output.path());
-            let path = spool_path(&config, &output);
-            let spool = local_spool_path(&config, &output).and_then(|path| create(&path).ok());
+            let chosen = config.spool.as_ref().map(|Folder(folder)| &**folder);
+            let path = spool_path(chosen, &output);
+            let local = if chosen.is_none() { folder_on_this_host(&output) } else { None };
+            let spool = local.and_then(|folder| create(&spool_path(Some(&folder), &output)).ok());
             let spool = match spool {
                 Some(spool) => spool,
                 None => create(&path).map_err(|error| cannot("create the spool", &path, error))?,
@@ -175,26 +177,21 @@ impl Session {
     }
 }
 
-/// The spool's path: next to the trace, or in the directory chosen by the user.
-fn spool_path(config: &Config, output: &Output) -> PathBuf {
+/// The spool's path in this directory, or next to the trace.
+fn spool_path(folder: Option<&Path>, output: &Output) -> PathBuf {
     let beside = default_path(output.path());
-    match &config.spool {
-        Some(Folder(folder)) => system::absolute(&folder.join(beside.file_name().unwrap_or_default())),
+    match folder {
+        Some(folder) => system::absolute(&folder.join(beside.file_name().unwrap_or_default())),
         None => beside,
     }
 }
 
-/// The path in the directory for temporary files, if this directory is on a disk of this host, the trace is on a network
-/// file system, and the user has not chosen a directory: on a network file system, the kernel would send each page of
-/// the spool through the network.
-fn local_spool_path(config: &Config, output: &Output) -> Option<PathBuf> {
+/// The directory for temporary files, if it is on a disk of this host and the trace is on a network file system: there, the
+/// kernel would send each page of the spool through the network.
+fn folder_on_this_host(output: &Output) -> Option<PathBuf> {
     let is_shared = file_system::is_shared_by_hosts(output.path()).unwrap_or(false);
-    if config.spool.is_some() || !is_shared {
-        return None;
-    }
-    let folder = std::env::temp_dir();
-    let is_local = file_system::is_local_disk(&folder).unwrap_or(false);
-    is_local.then(|| folder.join(default_path(output.path()).file_name().unwrap_or_default()))
+    let folder = is_shared.then(std::env::temp_dir)?;
+    file_system::is_local_disk(&folder).unwrap_or(false).then_some(folder)
 }
 
 /// A unique number for a session: a hash of process id and start time (the finalizer of SplitMix64).
