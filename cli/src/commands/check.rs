@@ -19,7 +19,7 @@ use crate::system::folders::files_in;
 /// `omptrace check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit status: 0 if all inputs are sound, 1 if problems were found (they are listed), 2 if an input cannot be read.
+Exit status: 0 if all inputs are sound, 1 if problems were found and listed, 2 if an input cannot be read.
 
 Example:
   omptrace check traces/ && echo sound

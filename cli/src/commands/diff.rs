@@ -18,12 +18,12 @@ use crate::output::{message, streams};
 /// `omptrace diff`.
 #[derive(Args, Debug)]
 #[command(
-    mut_arg("all", |all| all.help("Show also differences that are not significant, and do not truncate tables")),
+    mut_arg("all", |all| all.help("Also show differences that are not significant, and do not truncate tables")),
     override_usage = "omptrace diff [OPTIONS] <BEFORE>... -- <AFTER>...\n       omptrace diff [OPTIONS] <BEFORE> <AFTER>",
     after_help = "\
-A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Regions are matched by construct, function and line, even if lines have moved. Three runs in each set show how much runs vary even without a change; ten runs also reveal small differences. The duration and the parallel efficiency are always shown. Another difference is shown if it is statistically significant and at least as large as --min-effect. For times, --min-effect is a percentage of the duration before the change; for efficiencies, it is in percentage points.
+A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Regions are matched by construct, function and line, even if lines have moved. Use at least three runs per set, so that `diff` can determine how much runs of the same program vary; with ten runs per set, small differences can be significant, too. The duration and the parallel efficiency are always shown. Unless --all is given, differences in other values are shown only if they are statistically significant and at least as large as --min-effect. For times, --min-effect is a percentage of the duration before the change; for efficiencies, it is in percentage points.
 
---fail-on takes a comma-separated list of conditions. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause of lost time such as imbalance. Each condition applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that location together. If NAME is a time, N is a percentage of the duration before the change (of the run or of these regions). If NAME is an efficiency, N is in percentage points.
+--fail-on takes a comma-separated list of conditions. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause of lost time such as imbalance. Each condition applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that location together. If NAME is a time, N is a percentage of the duration of the run, or of these regions, before the change. If NAME is an efficiency, N is in percentage points.
 
 Exit status: 0 if the runs were compared, 1 if a --fail-on condition was met, 2 on error.
 

@@ -16,7 +16,7 @@ use crate::output::{message, streams};
 /// `omptrace dump`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-With --json, prints one object per line. Its fields are stream, time_ns (the time since the start of the session), event (the OMPT name of the callback), endpoint (if the callback has one), and the arguments of the callback under their OMPT names. Ids and addresses are hexadecimal strings. With --limit or --max-bytes, prints only the first lines; the last line then contains the number of lines that were left out.
+With --json, prints one object per line. The fields of each object are stream, time_ns (the time since the start of the session), event (the OMPT name of the callback), endpoint (if the callback has one), and the arguments of the callback under their OMPT names. Ids and addresses are hexadecimal strings. With --limit or --max-bytes, prints only the first lines; the last line then contains the number of lines that were left out.
 
 Examples:
   omptrace dump app.omptrace | less

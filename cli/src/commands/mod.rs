@@ -44,7 +44,7 @@ Examples:
   omptrace help load_imbalance              what a finding means (omptrace help findings lists all)
   omptrace help tutorial                    the documentation (omptrace help pages lists all)
 
-Exit status: 0 on success, 1 if something was found, 2 on error; `record` returns the program's status.
+Exit status: 0 on success, 1 if a command found problems, 2 on error; `record` returns the program's status.
 Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/README.md")
 )]
 pub(crate) struct Arguments {

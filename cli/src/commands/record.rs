@@ -53,13 +53,13 @@ use crate::top::Live;
 /// When the traces are analysed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Analyse {
-    /// After the run, for at most 1.5 s plus 10 % of the run time; if that is too short, only a part of the run is
+    /// After the run, for at most 1.5 s plus 10 % of the run time; if this time is too short, only a part of the run is
     /// analysed
     #[default]
     Soon,
-    /// After the run, however long it takes (for batch jobs)
+    /// After the run, however long the analysis takes (for batch jobs)
     Wait,
-    /// Not by `record`, but later by `omptrace stats`
+    /// Later, when `omptrace stats` is run; `record` does not analyse the traces
     #[value(alias = "no")]
     Later,
 }
@@ -83,7 +83,7 @@ pub(crate) enum Symbols {
 #[command(
     override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
     after_help = "\
-PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that starts an OpenMP runtime writes its own trace. The program keeps stdin and stdout; `record` prints only to stderr.
+PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh). Each process that starts an OpenMP runtime writes its own trace. The program keeps stdin and stdout; `record` prints only to stderr.
 
 Examples:
   omptrace record ./app --size 100

@@ -32,9 +32,9 @@ const MAX_INFOS: usize = 16;
 #[command(
     override_usage = "omptrace report [OPTIONS] <TRACE>...\n       omptrace report [OPTIONS] <BEFORE>... -- <AFTER>...",
     after_help = "\
-The report is a single file of at most 1 MB that needs no network. It shows where the time went, the findings, a timeline of all threads, the regions and the sources, with the same numbers as `omptrace stats`.
+The report is a single file of at most 1 MB that can be opened without a network. It shows where the time went, the findings, a timeline of all threads, the regions and the sources. Its numbers are those of `omptrace stats`.
 
-With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does. If the numbers of threads differ, the report also shows how the program scales. Everything else in the report is about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
+With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does. If the numbers of threads differ, the report also shows how the program scales. All other sections of the report are about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
 
 Examples:
   omptrace report app.omptrace -o report.html
@@ -42,7 +42,7 @@ Examples:
   omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Report {
-    /// Traces of one run, or directories of traces. Runs before -- are those with which the runs after -- are compared
+    /// Traces of one run, or directories of traces. With --, the runs before -- are compared with the runs after --
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Runs after the change

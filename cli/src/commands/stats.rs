@@ -61,7 +61,7 @@ pub(crate) struct Stats {
     /// Print everything: all tables, critical path, predictions
     #[arg(long, conflicts_with_all = ["by", "format", "json", "select"])]
     pub(crate) full: bool,
-    /// Print only the table with these rows
+    /// Print only one table, with one row for each WHAT
     #[arg(long, value_name = "WHAT", value_parser = rows_of_tables())]
     pub(crate) by: Option<By>,
     /// Print all tables as Markdown, for tickets and CI job summaries
@@ -88,8 +88,9 @@ pub(crate) struct Stats {
     /// or part of a name, for example 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) selected: Vec<String>,
-    /// Estimate the shares of the causes from random parts of the run, in about a second, instead of analysing the whole
-    /// run. Prints no findings; `based_on` in the JSON output is the share of the run that was analysed
+    /// Estimate how the thread time is divided among the causes of lost time. Analyses random parts of the run, in
+    /// about a second, instead of the whole run. Prints no findings; `based_on` in the JSON output is the share of the
+    /// run that was analysed
     #[arg(long, conflicts_with_all = ["full", "by", "md", "format", "talp", "window", "phase", "selected", "threads", "from"])]
     pub(crate) estimate: bool,
     /// Number of threads to use; does not affect the result [default: the number of CPUs]

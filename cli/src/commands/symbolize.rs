@@ -17,9 +17,9 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace symbolize`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Names come from the traced files and their debug files. A file is used if it has the same build id as the traced file or, without a build id, the same size and modification time. If the files no longer exist, names already stored in the trace are kept.
+Names are read from the program, its libraries and their debug files. A file is used only if it has the same build id as during the run or, if it has no build id, the same size and modification time. If a file no longer exists, the names from this file that are already stored in the trace are kept.
 
-Exit status: 0 if all code has source lines, 1 if some code has none (it is listed), 2 on error.
+Exit status: 0 if the source lines of all code were found, 1 if some were not found (the output lists this code), 2 on error.
 
 Examples:
   omptrace symbolize app.omptrace

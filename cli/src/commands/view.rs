@@ -71,7 +71,8 @@ pub(crate) struct View {
     /// If the traces have more than N events, open only a window of about N events
     #[arg(long, value_name = "N", default_value_t = MAX_EVENTS, conflicts_with = "whole")]
     pub(crate) max_events: u64,
-    /// Show only the MPI rank closest to the median of all ranks, and the ranks that differ most from the median
+    /// Show only the MPI rank whose times are closest to the median of all ranks, and the ranks that differ most from
+    /// this median
     #[arg(long)]
     pub(crate) outliers: bool,
     /// Where to look for names that the traces do not bring along.

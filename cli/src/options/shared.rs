@@ -43,16 +43,16 @@ pub(crate) struct Libgomp {
     /// How to trace programs built by GCC. GCC's runtime, libgomp, has no tools interface. `observe` adds one with
     /// `libomptgomp.so`; the program still runs on libgomp. `replace` runs the program on LLVM's runtime instead, which
     /// schedules work differently. `keep` does neither. `auto` observes libgomp if the program or one of its libraries
-    /// needs it, and for Python, R and Octave. If the program also uses LLVM's or Intel's runtime, `auto` replaces
-    /// libgomp, because only one runtime can be traced
+    /// needs libgomp, or if the program is Python, R or Octave. If the program also uses LLVM's or Intel's runtime,
+    /// `auto` replaces libgomp, because only one runtime can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
     /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions looked up with dlsym. The dynamic loader
-    /// then asks libomptgomp.so about each symbol that it binds [LD_AUDIT]
+    /// then calls libomptgomp.so for each symbol that it binds [LD_AUDIT]
     #[arg(long)]
     pub(crate) audit: bool,
-    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the one that the program needs, or else
-    /// the newest one installed]
+    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the runtime that the program needs or, if
+    /// it needs none, the newest one installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }

@@ -149,7 +149,7 @@ settings! {
             short: None,
             value_name: "SWITCH",
             bare: Some("1"),
-            help: "Measure the time lost to preemption by reading counters at the start and end of constructs, which takes about 0.7 us each time: 1 turns this on, 0 off; `--cpu-time` without a value means 1",
+            help: "Measure the time lost to preemption: 1 turns this on, 0 off; `--cpu-time` without a value means 1. The tracer then reads counters at the start and end of each construct, which takes about 0.7 us each time",
         }),
     }
     annotations: AnnotationList {

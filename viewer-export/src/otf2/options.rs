@@ -10,7 +10,7 @@ pub(crate) const OPTIONS: &[FormatOption] = &[ENUMS, HOST_ONLY];
 const ENUMS: FormatOption = FormatOption {
     name: "otf2-enums",
     value_name: "VERSION",
-    values: &[("3.0", "3.0 (as in Debian 12) and older"), ("3.1", "3.1 and newer")],
+    values: &[("3.0", "OTF2 3.0 (as in Debian 12) or older"), ("3.1", "OTF2 3.1 or newer")],
     default: "3.1",
     help: "the oldest version of OTF2 that must be able to read the archive. With a version before 3.1, target regions are stored with the same paradigm as other OpenMP regions",
 };
