@@ -85,7 +85,7 @@ impl Step {
     /// What explains the step's excess, in words; `None` if no cause does.
     pub fn why(&self) -> Option<String> {
         let (cause, share) = self.cause.zip(self.share)?;
-        Some(format!("{:.0} % of the additional time is {}", share * 100.0, cause.title()))
+        Some(format!("{:.0} % of the time above the mean is {}", share * 100.0, cause.title()))
     }
 }
 

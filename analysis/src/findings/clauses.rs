@@ -30,9 +30,9 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
         if is_enough(saved) {
             let text = match is_single {
                 true => {
-                    "add nowait if the following code does not need its results, or divide its work among threads"
+                    "add nowait if the following code does not need the results of this construct, or divide its work among threads"
                 }
-                false => "add nowait if the following code does not need its results",
+                false => "add nowait if the following code does not need the results of this construct",
             };
             advice.push((saved, text.to_owned()));
         }
@@ -40,10 +40,10 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
     advice.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
     let text = match advice.iter().map(|(_, text)| &text[..]).collect::<Vec<_>>()[..] {
         [] if is_imbalance && of_loop.is_some_and(LoopAnswer::has_balanced) => {
-            "no schedule clause would balance the loop much better, so start the longest iterations first, or split them"
+            "no schedule clause would balance the loop much better, so start the longest iterations first, or split these iterations"
                 .to_owned()
         }
-        [] if is_single && nowait.is_some() => "divide its work among threads".to_owned(),
+        [] if is_single && nowait.is_some() => "divide the work of this region among threads".to_owned(),
         [] => return,
         ref known => known.join(", or "),
     };
@@ -108,7 +108,7 @@ mod tests {
         let of_loop = [a_loop(&[("schedule(static)", 500), ("schedule(dynamic, 4)", 350)])];
         let clause = "threads finish a.c:7: at times: try schedule(dynamic, 4)";
         assert_eq!(advised(imbalance(), &of_loop, Some(20)), said(clause, 150));
-        let both = "threads finish a.c:7: at times: add nowait if the following code does not need its results, or \
+        let both = "threads finish a.c:7: at times: add nowait if the following code does not need the results of this construct, or \
                     try schedule(dynamic, 4)";
         assert_eq!(advised(imbalance(), &of_loop, Some(300)), said(both, 300));
         let mut finding = imbalance();
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn where_none_saves_enough_the_finding_says_so_or_stays_as_it_is() {
-        let none = "threads finish a.c:7: at times: no schedule clause would balance the loop much better, so start the longest iterations first, or split them";
+        let none = "threads finish a.c:7: at times: no schedule clause would balance the loop much better, so start the longest iterations first, or split these iterations";
         assert_eq!(advised(imbalance(), &[a_loop(&[("schedule(dynamic, 1)", 450)])], None), said(none, 200));
         let as_it_was = said(&imbalance().text, 200);
         // Clauses that would balance it were not tried; most executions are not known; another loop's are.
@@ -140,7 +140,7 @@ mod tests {
                 200,
             )
         };
-        let nowait = "one thread works: add nowait if the following code does not need its results, or divide its work among threads";
+        let nowait = "one thread works: add nowait if the following code does not need the results of this construct, or divide its work among threads";
         assert_eq!(advised(single(), &[], Some(150)), said(nowait, 200));
         assert_eq!(
             advised(single(), &[], Some(10)),

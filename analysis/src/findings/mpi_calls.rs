@@ -125,7 +125,7 @@ impl<'a> Job<'a> {
         let least_ns = self.least_waits();
         let ranks = self.waits.serialised_ranks;
         let text = format!(
-            "messages between {ranks} ranks wait for each other: rank {rank} waits for {:.2} s for rank {waits_for} {}, which waits for another rank first: start the sends before the receives (MPI_Isend, MPI_Sendrecv), if their data does not depend on what is received",
+            "{ranks} ranks send their messages one after another, because rank {rank} waits for {:.2} s for rank {waits_for} {}, and rank {waits_for} first waits for another rank: start the sends before the receives (MPI_Isend, MPI_Sendrecv), if the sent data does not depend on the received data",
             waits_ns as f64 / 1e9,
             at(place)
         );
@@ -149,7 +149,7 @@ impl<'a> Job<'a> {
         let (fillable_ns, least_ns) = (fillable(rank), self.least_waits());
         let waits_ns = sum(rank.of.idle_waits.iter().map(|waits| waits.waits_ns));
         let text = format!(
-            "rank {} waits for {:.2} s for other ranks right after it has started to send or receive, mostly {}, and then works: do the work that does not need the received data between the start and the wait",
+            "rank {} waits for {:.2} s for other ranks right after it has started to send or receive, mostly {}, and works only afterwards: between the start and the wait, do the work that does not need the received data",
             rank.of.rank,
             waits_ns as f64 / 1e9,
             at(&place)
@@ -183,13 +183,13 @@ impl<'a> Job<'a> {
         let name = place.construct_name();
         let text = match is_wait {
             true => format!(
-                "rank {} calls {name} {count} times in vain {} and does nothing else for {:.2} s, although it has work to do later: work between the calls",
+                "rank {} calls {name} {count} times without success {} and does nothing else for {:.2} s, although it has work to do later: do a part of this work between the calls",
                 rank.of.rank,
                 at(&place),
                 waiting_ns as f64 / 1e9
             ),
             false => format!(
-                "rank {} calls {name} {count} times in vain {}, which takes {:.2} s of its work: test less often, or let the library receive messages in the background",
+                "rank {} calls {name} {count} times without success {}, which slows down its work by {:.2} s: test less often, or let the MPI library receive messages in the background",
                 rank.of.rank,
                 at(&place),
                 between_ns as f64 / 1e9

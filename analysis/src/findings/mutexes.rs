@@ -86,14 +86,14 @@ impl Case<'_> {
             true => (
                 contention(cause),
                 format!(
-                    "threads wait for one mutex that is held in {} places, mostly {at_first} and {at_second}: hold this mutex for a shorter time in all these places, or use several mutexes",
+                    "threads wait for one mutex that is acquired in {} places, mostly {at_first} and {at_second}: hold this mutex for a shorter time in all these places, or use several mutexes",
                     rows.len()
                 ),
             ),
             false => (
                 SEVERAL_MUTEXES,
                 format!(
-                    "threads wait for several mutexes, mostly mutexes held {at_first} and {at_second}: do less work while holding any of these mutexes, because shortening the waits for only one mutex saves little"
+                    "threads wait for several mutexes, mostly for those acquired {at_first} and {at_second}: do less work while holding any of these mutexes. Shorter waits for only one of these mutexes would save little"
                 ),
             ),
         };

@@ -57,7 +57,7 @@ impl Case<'_> {
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
-                format!("one thread works in the single region {at} while the other threads wait: add nowait, or divide its work among threads"),
+                format!("one thread works in the single region {at} while the other threads wait: add nowait, or divide the work of this region among threads"),
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
@@ -84,7 +84,7 @@ impl Case<'_> {
             Cause::Lock | Cause::Critical | Cause::Atomic => self.mutex(row, &at, &mut evidence),
             Cause::Ordered => (
                 "ordered_serialises",
-                format!("iterations wait for their turn in the ordered region {at}: do less work in this region, or remove the region"),
+                format!("threads wait for their turn in the ordered region {at}: do less work in this region, or remove the region"),
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
@@ -271,7 +271,7 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
     let (what, remedy) = match what {
         "sleep" => (
             "sleep".to_owned(),
-            "wait for the event itself instead of sleeping, or do other work while waiting",
+            "instead of sleeping, wait for the expected event itself, for example with a condition variable, or do other work",
         ),
         "poll" => ("wait for input or output".to_owned(), IN_AND_OUT),
         "read" | "write" | "socket receive" | "socket send" | "accept" | "connect" => {

@@ -35,7 +35,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "single_serialises",
         title: "Threads wait for a single region",
-        when: "the other threads wait for the thread that executes a `single` region",
+        when: "the other threads of the team wait for the thread that executes a `single` region",
     },
     Rule {
         id: "region_in_single",
@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "the other threads wait during serial code before this region. Serial code at the start or end of the program is reported only if it takes longer than a process normally takes to start",
+        when: "one thread executes serial code before this region, while the other threads wait. Serial code at the start or end of the program is reported only if it takes longer than a process normally takes to start",
     },
     Rule {
         id: "serial_function",
@@ -146,7 +146,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "late_wake_up",
         title: "Late thread start-up",
-        when: "threads start late in a region that is executed at least 10 times",
+        when: "threads start to work late in a region that is executed at least 10 times",
     },
     Rule {
         id: "oversubscription",
@@ -166,7 +166,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "idle_during_mpi",
         title: "Idle threads during MPI calls",
-        when: "threads have nothing to do while another thread is in an MPI call, because no parallel region is open, and parallel regions have work that could be done at this time",
+        when: "no parallel region is open while a thread is in an MPI call, so the other threads have nothing to do. These threads could execute a part of the work of parallel regions at this time",
     },
     Rule {
         id: "serialised_exchange",
@@ -176,17 +176,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "no_overlap",
         title: "Waiting right after starting to communicate",
-        when: "all ranks of an MPI job have traces, and a rank waits for requests right after it has started them, and works after the wait. Every rank waits for other ranks at some point of the run",
+        when: "all ranks of an MPI job have traces, and a rank waits for requests right after it has started them, and works only after the wait. Every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "small_messages",
         title: "Many small messages",
-        when: "all ranks of an MPI job have traces, and the rank with the shortest waits sends or receives 100 or more messages of up to 4 KiB. They could have been combined, because the sender received nothing in between",
+        when: "all ranks of an MPI job have traces, and the rank with the shortest waits sends or receives 100 or more messages of up to 4 KiB. These messages could have been combined, because the sender received no message between them",
     },
     Rule {
         id: "unsuccessful_tests",
         title: "Tests for messages that find nothing",
-        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either these calls slow down the work between them, or a rank spends its time calling them before it works",
+        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either a rank works between these calls, and the calls slow down this work; or the rank does little else than call these functions, although it has work to do afterwards",
     },
     Rule {
         id: "mpi_in_critical",
@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "oversubscribed_host",
         title: "Processes share CPUs while others are free",
-        when: "the processes of a job on one host are restricted to some of its CPUs, they have more threads than these CPUs, and their threads wait for a CPU",
+        when: "the processes of a job on one host may use only some of the host's CPUs, the processes have more threads than there are CPUs that they may use, and the threads wait for a CPU",
     },
     Rule {
         id: "target_wait",
@@ -236,7 +236,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "recording and writing events takes more than 1 % of the threads' time (other findings are reported from a saving of 3 % of the wall time on). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
+        when: "recording and writing events takes more than 1 % of the threads' time (for other findings, the threshold is a saving of 3 % of the wall time). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
     },
 ];
 

@@ -43,7 +43,7 @@ impl JobGains {
             return unknown(vec![format!("the traces of {missing} of {} ranks are missing", ranks.size)]);
         }
         let Some(graph) = ranks.graph() else {
-            return unknown(vec!["the messages of the ranks were not matched".to_owned()]);
+            return unknown(vec!["the sends and receives of the ranks could not be matched".to_owned()]);
         };
         if ranks.hosts.is_some_and(|hosts| hosts.error_ns.is_none()) {
             let reason = "the clocks of the hosts are aligned only by the time of day, so it is not known which rank waits for which";
@@ -53,7 +53,7 @@ impl JobGains {
             let reasons = graph.unknown.iter();
             return unknown(
                 reasons
-                    .map(|reason| format!("{reason}, so the job may go on differently at other times"))
+                    .map(|reason| format!("{reason}, so the job may behave differently if its timing changes"))
                     .collect(),
             );
         }

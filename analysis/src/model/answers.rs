@@ -289,8 +289,8 @@ pub struct Finding {
 }
 
 /// See [`Answers::no_finding`].
-const NO_FINDING: &str = "No change that omptrace knows of would save 3 % of the wall time or more.";
-const NO_FINDING_ON_BUSY_CPUS: &str = "No change would certainly save 3 % of the wall time or more. Because threads had no CPU for a part of the time, omptrace gives no advice about waits that may be due to this lack of CPUs.";
+const NO_FINDING: &str = "omptrace found no change that would save 3 % of the wall time or more.";
+const NO_FINDING_ON_BUSY_CPUS: &str = "omptrace found no change that would certainly save 3 % of the wall time or more. Threads had no CPU for a part of the time, so waits may be due to this lack of CPUs; omptrace gives no advice about such waits.";
 
 impl Finding {
     /// The address of the documentation page about findings with this id.

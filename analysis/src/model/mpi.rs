@@ -5,7 +5,7 @@ use omptrace_timeline::Ranks;
 use omptrace_trace_format::Reader;
 
 /// The note that is shown with the numbers of a program whose MPI calls were not recorded.
-pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as useful work";
+pub const MPI_NOT_SEEN: &str = "MPI calls were not recorded, so the time in MPI calls counts as useful work";
 
 /// A note on MPI time if the traces of some ranks are missing.
 pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {

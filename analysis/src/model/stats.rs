@@ -175,7 +175,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             seen.parts_of_tasks,
-            "the number and duration of explicit tasks, because tasks have no ids; each part of a task is shown as a separate task",
+            "the number and duration of explicit tasks, because tasks have no ids; if a task is suspended and resumed, each part of this task is shown as a separate task",
         ),
         (
             !reports.task_ends,

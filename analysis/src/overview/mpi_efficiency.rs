@@ -131,7 +131,7 @@ impl MpiEfficiency {
         ];
         let missing = openmp.iter().filter(|(_, factor)| factor.is_none());
         let missing = missing
-            .map(|(name, _)| format!("{name}: this factor is the value for all threads divided by the value for MPI, but the value for all threads is not known, or is higher than the value for MPI"));
+            .map(|(name, _)| format!("{name}: this factor is the quotient of the value for all threads and the value for MPI, and cannot be computed, because the value for all threads is unknown or is higher than the value for MPI"));
         let no_transfer = ideal.err().map(|reason| format!("MPI serialisation and transfer: {reason}"));
         let unknown = no_transfer.into_iter().chain(missing).collect();
         let ideal = ideal.ok().filter(|ideal| *ideal > 0).map(|ideal| ideal as f64);

@@ -384,7 +384,7 @@ impl Run<'_> {
         }
         if more_phases > 0 {
             stats.notes.push(format!(
-                "{more_phases} more phases were not analysed: use --phase NAME to analyse one"
+                "{more_phases} more phases were not analysed: use --phase NAME to analyse one of them"
             ));
         }
         Ok(Finished { stats, overview, report, more_phases })

@@ -40,7 +40,7 @@ impl Problem {
         match self {
             Problem::Nested => "the region contains a nested region, whose number of threads is not known",
             Problem::Unreported => {
-                "the region contains code outside of the loops and tasks that the runtime reports, for example GCC's static loops, which are divided among threads"
+                "the region contains work that is in none of the loops and tasks that the runtime reports, for example in static loops, which GCC inlines"
             }
             Problem::Doacross => {
                 "the region contains a loop with ordered depend(sink), and the runtime does not report how long threads wait for each other"

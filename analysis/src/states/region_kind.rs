@@ -171,7 +171,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             !reports.preemptions,
             None,
             Cause::Preempted,
-            "the trace was recorded without --cpu-time; time lost to preemption counts as useful time",
+            "the trace was recorded without --cpu-time, so time lost to preemption counts as useful time",
         ),
         (!reports.members, Some(wants.members), Cause::Fork, members),
         (!reports.members, Some(wants.members), Cause::Join, members),

@@ -194,7 +194,7 @@ fn gains_that_cannot_be_known_are_absent_with_the_reason() {
     assert_eq!(of_text(&known).job_gains.expect("a job").unknown, [""; 0]);
     let ends_at = known.find("process rank1").expect("a second rank");
     assert_eq!(reasons(&known[..ends_at]), ["the traces of 1 of 2 ranks are missing"]);
-    let other_times = ", so the job may go on differently at other times";
+    let other_times = ", so the job may behave differently if its timing changes";
     let of_any = known
         .replace("function=313 domain=1 object=0x10 peer=0", "function=313 domain=1 object=0x10 peer=-1");
     let reason = format!("rank 1 receives messages from any source (MPI_Recv){other_times}");

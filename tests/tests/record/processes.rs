@@ -186,7 +186,7 @@ fn hosts_of_a_job_have_one_timeline() {
 }
 
 /// What each answer says of a program whose time in MPI is not recorded.
-const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as useful work";
+const MPI_NOT_SEEN: &str = "MPI calls were not recorded, so the time in MPI calls counts as useful work";
 
 /// The numbers say that they lack the time in MPI. No finding advises to parallelise a wait for other ranks. What TALP would have
 /// measured is not known.

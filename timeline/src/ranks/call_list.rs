@@ -110,15 +110,15 @@ fn obstacle(e: &CallBegin) -> Option<String> {
         }
         CallClass::test => "tests whether operations are complete",
         CallClass::wait if matches!(name, "MPI_Waitany" | "MPI_Waitsome") => {
-            "goes on when any of several operations is complete"
+            "continues when any of several operations is complete"
         }
         CallClass::probe if matches!(name, "MPI_Iprobe" | "MPI_Improbe") => {
-            "tests whether messages are there"
+            "tests whether messages have arrived"
         }
         CallClass::one_sided if name.starts_with("MPI_Win_") && name != "MPI_Win_fence" => {
             "synchronizes one-sided communication with some ranks only"
         }
-        _ if matches!(name, "MPI_Psend_init" | "MPI_Precv_init") => "sends or receives parts of messages",
+        _ if matches!(name, "MPI_Psend_init" | "MPI_Precv_init") => "uses partitioned communication",
         CallClass::collective | CallClass::nonblocking_collective | CallClass::start
             if name.to_ascii_lowercase().contains("neighbor_") =>
         {

@@ -375,7 +375,7 @@ fn one_mutex_at_many_places_is_not_several_mutexes() {
     let answers = script.end(end);
     assert_eq!(ids(&answers), ["critical_contention"]);
     let found = finding(&answers, "critical_contention");
-    assert!(found.text.starts_with("threads wait for one mutex that is held in 1"), "{}", found.text);
+    assert!(found.text.starts_with("threads wait for one mutex that is acquired in 1"), "{}", found.text);
     assert!(found.gain_ns > 80 * UNIT, "{}", found.gain_ns);
 }
 

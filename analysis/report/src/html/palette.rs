@@ -64,7 +64,7 @@ pub const GROUPS: [Group; 12] = [
     Group {
         key: "mpi-wait",
         label: "waits for other ranks",
-        meaning: "The thread is in an MPI call, and another rank has not started the operation that the call depends on.",
+        meaning: "The thread is in an MPI call, and waits until another rank starts the operation on which the call depends.",
         colour: "#882255",
         causes: &[Cause::MpiWait],
     },

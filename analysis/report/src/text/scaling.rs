@@ -110,7 +110,7 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Text { scaling, layout } = self;
         let note =
-            scaling.mpi_note.as_ref().map(|note| format!("note: {note}, so efficiencies cover only OpenMP"));
+            scaling.mpi_note.as_ref().map(|note| format!("note: {note}; the efficiencies cover only OpenMP"));
         let runs = scaling.columns.iter().map(|column| column.runs).sum();
         let busy = busy_words(scaling.busy_runs, runs);
         let words: Vec<String> = self.words().into_iter().chain(note).chain(busy).collect();
@@ -228,7 +228,7 @@ load imbalance                  1.1   3.8  28.6
         let mut with_mpi = run(4, 2);
         with_mpi.answers.mpi_note = Some(omptrace_analysis::MPI_NOT_SEEN.to_owned());
         let text = shown(&[run(2, 1), with_mpi]);
-        assert!(text.contains("note: time in MPI calls is not visible"), "{text}");
+        assert!(text.contains("note: MPI calls were not recorded"), "{text}");
         assert!(!shown(&[run(2, 1)]).contains("MPI"));
     }
 

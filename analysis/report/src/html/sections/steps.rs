@@ -211,7 +211,7 @@ fn words(steps: &Steps, (causes, threads): (&[StepTime], u32), index: usize) -> 
             _ => format!("; step {} takes {times:.1} times the median", step.number),
         };
         if let (Some(cause), Some(share)) = (step.cause, step.share) {
-            words += &format!("; {} of the additional time is {}", percent(share), cause.title());
+            words += &format!("; {} of the time above the mean is {}", percent(share), cause.title());
         }
     }
     if let Some(shares) = shares(causes, threads, index) {
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(words(&steps, (&[], 2), 0), "Step 1: 1.00 us");
         assert_eq!(
             words(&steps, (&[], 2), 1),
-            "Step 2: 3.10 us, 3.1 times the median; 92.0\u{a0}% of the additional time is load imbalance"
+            "Step 2: 3.10 us, 3.1 times the median; 92.0\u{a0}% of the time above the mean is load imbalance"
         );
         (steps.steps_per_bin, steps.bins) = (2, bins(&[(1_000, 3_100), (900, 900)]));
         assert!(
