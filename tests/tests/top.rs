@@ -315,5 +315,5 @@ fn the_screen_shows_the_program_and_obeys_keys() {
     let stats = json(&["stats", "--json", "--all", saved]);
     let mut regions = stats["regions"].as_array().expect("a list").iter();
     assert!(regions.any(|row| row["visits"].as_u64() > Some(0)), "{stats}");
-    assert!(printed(&["info", saved]).contains("saved while it ran"));
+    assert!(printed(&["info", saved]).contains("saved while the program ran"));
 }

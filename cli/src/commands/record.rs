@@ -334,7 +334,7 @@ fn report_end(
     sealing::report_withheld(done);
     let hidden = match decision {
         Decision::ObserveBy(adapter) if done.iter().take(4).any(sealing::is_of_libgomp) => Some(format!(
-            "{} observes GCC's libgomp: static loops, masked regions and atomics are not visible",
+            "{} observes GCC's libgomp; static loops, masked regions and atomics are not visible, because GCC inlines them",
             adapter.file_name().unwrap_or_default().display()
         )),
         _ => None,
@@ -400,10 +400,10 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown && processor::THIS.observes_libgomp() => message::note(
-            "no OpenMP runtime was found before the run; if this command starts GCC programs, or loads GCC libraries, they are not traced, because libomptgomp.so is not installed next to the tracer",
+            "no OpenMP runtime was found before the run; GCC programs and GCC libraries are not traced, because libomptgomp.so is not installed next to the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime was found before the run; programs that this command starts are traced; GCC programs run on their own runtime (libgomp)",
+            "no OpenMP runtime was found before the run; OpenMP programs that this command starts are traced nevertheless, and those built by GCC keep GCC's runtime (libgomp)",
         ),
         // Said when it has been seen to matter: see [`report_end`].
         Decision::Keep | Decision::ObserveBy(_) => {}

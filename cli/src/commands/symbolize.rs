@@ -78,7 +78,7 @@ fn report(trace: &str, reader: &Reader) -> bool {
     message::note(&format!(
         "{trace}: {} of {} have source lines",
         counts[Quality::Line as usize],
-        message::counted(all as u64, "place")
+        message::counted(all as u64, "code location")
     ));
     let mut found = false;
     for (module, problem) in table.problems() {

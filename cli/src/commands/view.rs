@@ -207,7 +207,7 @@ fn trace(arguments: &View) -> Result<OpenedTimeline> {
 /// Says which part of the traces is shown, and how to see others.
 fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
     message::note(&format!(
-        "the browser loads only the part {}..{} of the timeline: about {} of {} events",
+        "the browser loads only the part {}..{} of the timeline, which contains about {} of {} events",
         units::seconds(begin),
         units::seconds(end),
         message::number(two_digits(shown)),

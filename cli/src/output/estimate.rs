@@ -27,11 +27,11 @@ impl<'a> Estimate<'a> {
         let useful = useful_percent(answers).unwrap_or(0);
         match windows {
             Some(windows) => format!(
-                "Useful share of the threads' time, estimated from {windows} random parts that cover {} of the run: {useful} %. To analyse the whole run, which takes longer, run:",
+                "About {useful} % of the threads' time was useful, as estimated from {windows} random parts that cover {} of the run. To analyse the whole run, which takes longer, run:",
                 share_words(share)
             ),
             None => format!(
-                "{useful} % of the threads' time was useful in the first {} of the run ({} in total), which contain {:.0} % of the events. The rest of the run may differ. To analyse the whole run, which takes longer, run:",
+                "{useful} % of the threads' time was useful in the first {} of the run ({} in total). This part contains {:.0} % of the events; the rest of the run may differ. To analyse the whole run, which takes longer, run:",
                 time(answers.duration_ns),
                 time(self.wall_ns),
                 share * 100.0

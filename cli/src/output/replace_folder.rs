@@ -140,7 +140,7 @@ fn refuse_other_division(from: &Path, to: &Path) -> io::Result<()> {
             let there = there?.file_name();
             if let Some(others) = division(&there).filter(|others| *others != parts) {
                 let what = format!(
-                    "{} already contains rows of the same process, divided into {others} parts instead of {parts}: use the same N of --part I/N for all parts",
+                    "{} already contains rows of the same process, but divided into {others} parts instead of {parts}: use the same N of --part I/N for all parts",
                     to.display()
                 );
                 return Err(io::Error::other(what));

@@ -99,7 +99,7 @@ impl Diagnosis {
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script ({interpreter}); separately check each program that the script starts"),
+                format!("{path} is a script ({interpreter}); check each program that the script starts"),
             )
             .remedy(format!(
                 "run `omptrace doctor` on the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
@@ -287,7 +287,7 @@ pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader)
     if !passes_on() && symbol_versions::has_thread_sanitizer(program, loader) {
         remarks.push((
             format!(
-                "{path} is built with ThreadSanitizer, and for such programs LLVM's OpenMP runtime loads the tool Archer if it is installed; because OMPTRACE_CHAIN=0 is set, the tracer runs instead of Archer"
+                "{path} is built with ThreadSanitizer, so LLVM's OpenMP runtime would load the tool Archer, if installed; because OMPTRACE_CHAIN=0 is set, the tracer runs instead of Archer"
             ),
             "unset OMPTRACE_CHAIN, because ThreadSanitizer reports false races without Archer".to_owned(),
         ));

@@ -152,7 +152,7 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Stats>, arguments: &s
         lines.gap();
         lines.extend(efficiency_bars(&estimate.stats.answers, look));
         if let Some(help) = help_for_causes(&estimate.stats.answers) {
-            lines.push(Line::of(Tint::Dim, format!("  What can cause this: {help}")));
+            lines.push(Line::of(Tint::Dim, format!("  Possible reasons for lost time: {help}")));
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn of(output: &Path, done: &[SealedTrace], hidden: Option<String>) ->
 fn left_out(metadata: &Metadata) -> Option<String> {
     let wanted = Reports::of(metadata).requested;
     (!wanted.is_everything()).then(|| {
-        "--events left out some types of events: the time of the waits that only these events show counts as useful time"
+        "--events left out some types of events; the time of waits that are visible only in these events counts as useful time"
             .to_owned()
     })
 }

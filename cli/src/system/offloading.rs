@@ -152,7 +152,7 @@ impl Nvidia<'_> {
                 let path = path.display();
                 let restricted = match self.is_restricted() {
                     true => {
-                        "; only root may read these records, because the driver's option RmProfilingAdminOnly is set"
+                        "; only root may read device records, because the driver's option RmProfilingAdminOnly is set"
                     }
                     false => "",
                 };
@@ -287,7 +287,7 @@ mod tests {
             )
         );
         write(root, "proc/driver/nvidia/params", "A: 0\nRmProfilingAdminOnly: 1\n");
-        assert!(records(&both).contains("only root may read these records"));
+        assert!(records(&both).contains("only root may read device records"));
         driver("580.65.06");
         assert!(records(&both).contains("/c/libcupti.so.13"));
         driver("470.82.01");

@@ -45,7 +45,7 @@ impl Processor {
     pub(crate) fn limits(&self) -> Option<String> {
         (!self.is_complete).then(|| {
             format!(
-                "on {}, GCC's libgomp cannot be observed, and samples, waits outside OpenMP, MPI calls and annotations are not recorded; x86_64 and aarch64 support all of this",
+                "on {}, GCC's libgomp cannot be observed, and samples, waits outside OpenMP, MPI calls and annotations are not recorded; on x86_64 and aarch64, all of these are supported",
                 env::consts::ARCH
             )
         })

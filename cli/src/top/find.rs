@@ -63,7 +63,7 @@ fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
         }
         None => {
             Err(Failure::new(format!("neither process {pid} nor any of its children is recording a trace"))
-                .hint(format!("{START}; a process has no trace before it executes its first OpenMP construct")))
+                .hint(format!("{START}; a process has no trace until it executes its first OpenMP construct")))
         }
     }
 }

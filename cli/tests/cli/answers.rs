@@ -170,7 +170,7 @@ fn scaling_shows_efficiencies_and_what_grows() {
     let words = text.stdout.replace('\n', " ");
     for part in [
         "from 1 to 8 threads, global efficiency goes from 100.0 % to 62.5 %",
-        "imbalance grows by 37.5 points",
+        "imbalance grows by 37.5 percentage points",
     ] {
         assert!(words.contains(part), "{words}");
     }

@@ -250,7 +250,7 @@ fn what_was_damaged_when_a_trace_was_completed_is_reported_by_all() {
     let folder = folder_with_trace("what_was_damaged_is_reported_by_all");
     let whole = fs::read(folder.join("made.omptrace")).unwrap();
     let cut = &whole[..whole.len() - 8];
-    let finding = "found while sealing: the file ends 8 bytes before the end of this block";
+    let finding = "found while finishing the trace: the file ends 8 bytes before the end of this block";
     for command in ["recover", "symbolize"] {
         fs::write(folder.join("cut.omptrace"), cut).unwrap();
         let said = run(omptrace(&folder).args([command, "cut.omptrace"]));

@@ -159,7 +159,7 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
     }
     if !layout::knows(version) {
         return Err(format!(
-            "{name} has version {version} of the CUPTI interface, and omptrace does not know the record formats of this version"
+            "{name} has version {version} of the CUPTI interface, and omptrace does not support the record formats of this version"
         ));
     }
     Ok(Library { functions, description: format!("CUPTI {version} ({name})") })

@@ -34,7 +34,7 @@ fn info_and_the_page_say_how_the_program_ended() {
     for (command, words) in [
         (&[program, "2", "4"][..], "exited with status 0"),
         // `record` saw the shell's end only.
-        (&["sh", "-c", &in_shell], "the program ended by itself"),
+        (&["sh", "-c", &in_shell], "the program ended, but its exit status is not known"),
     ] {
         let traces = Traces::folder();
         let output = ["-o", "x.omptrace", "--"].iter().chain(command);

@@ -345,6 +345,6 @@ fn a_generation_that_nobody_knows_is_declined_in_one_line() {
     assert!(traced.output.status.success());
     let words = String::from_utf8_lossy(&traced.output.stderr);
     assert_eq!(words.lines().count(), 1, "{words}");
-    assert!(words.contains("a tools interface that omptrace does not know"), "{words}");
+    assert!(words.contains("a tools interface that omptrace does not support"), "{words}");
     assert!(!traced.file("t.omptrace").exists());
 }

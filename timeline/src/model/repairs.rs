@@ -55,7 +55,7 @@ causes! {
         "parallel regions of one thread were reported to end before their tasks were complete; each of these regions is shown until its last task ends";
     /// LLVM names an ended task when it runs tasks of a former team.
     EndedTask Note "ended_task"
-        "threads switched to tasks that had already ended; in the timeline, these threads continue with the task that encloses the one that they ran before";
+        "threads switched to tasks that had already ended; in the timeline, such a thread continues with the task that encloses the task that the thread ran before";
     /// The event was lost or not delivered, or the program died before it.
     MissingEnd Warning "missing_end"
         "the ends of some regions were not reported; these regions are shown until the enclosing region ends or, if there is none, until the trace ends";
@@ -111,7 +111,7 @@ causes! {
     DeviceOverlap Warning "device_overlap" "device records that overlapped with too many other records were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
-        "events of a kind that this version of omptrace does not know are shown as instants";
+        "events of a kind unknown to this version of omptrace are shown as instants";
 }
 
 /// Where a cause first occurred.

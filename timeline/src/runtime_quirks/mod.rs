@@ -80,7 +80,7 @@ quirks! {
     /// According to the document, the thread is in the surrounding region when JOIN arrives. In OpenUH, it is still in
     /// the region that ends, and nested regions have the same id.
     joins_without_region
-        "the event for the end of a parallel region does not identify the region; omptrace assumes the innermost open region that the thread encountered"
+        "the event for the end of a parallel region does not identify the region; omptrace assumes that it is the innermost open region that the thread encountered"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// Not OMPT's states. TAU's wrapper uses 12 to 16 for the runtime's task management.
     states_of_collector
@@ -129,7 +129,7 @@ quirks! {
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// The event has no argument for it.
     members_without_index
-        "the runtime does not report thread numbers within teams; omptrace only knows that the thread that encountered the region has number 0"
+        "the runtime does not report thread numbers within teams; it is only known that the thread that encountered the region has number 0"
         |metadata| is_tr2(metadata);
 }
 

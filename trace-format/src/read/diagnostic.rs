@@ -80,7 +80,7 @@ kinds! {
     OtherSession Note "other_session"
         "# blocks belong to another recording session and were ignored";
     UnknownBlock Note "unknown_block"
-        "# blocks of a kind that this version of omptrace does not know were ignored";
+        "# blocks of a kind unknown to this version of omptrace were ignored";
     IndexMissing Warning "index_missing"
         "the trace is finished (sealed) but has no index, so the end of the file may be missing";
     IndexDamaged Warning "index_damaged"
@@ -90,7 +90,7 @@ kinds! {
     CheckpointDamaged Warning "checkpoint_damaged"
         "# checkpoints are damaged; to read a time window after a damaged checkpoint, readers start at an earlier checkpoint";
     OtherBlockDamaged Warning "other_block_damaged"
-        "# blocks of a kind that this version of omptrace does not know are damaged";
+        "# blocks of a kind unknown to this version of omptrace are damaged";
     BytesBetween Warning "bytes_between"
         "# bytes between blocks do not form a block; readers skip these bytes";
     SpoolUnchecked Note "spool_unchecked"
@@ -98,7 +98,7 @@ kinds! {
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";
     MetadataKey Warning "metadata_key"
-        "# metadata keys have values that this version of omptrace does not understand";
+        "# metadata keys have values that this version of omptrace cannot interpret";
     MetadataMissing Warning "metadata_missing"
         "the trace contains no metadata, so the program, machine and runtime are unknown";
     ChunkDamaged Error "chunk_damaged"
@@ -106,7 +106,7 @@ kinds! {
     ChunkCopyDamaged Note "chunk_copy_damaged"
         "a copy of a chunk is damaged; another copy was used";
     ChunkCodec Error "chunk_codec"
-        "a chunk is stored in a form that this version of omptrace does not know, and was skipped";
+        "a chunk is stored in a form unknown to this version of omptrace, and was skipped";
     ChunkCut Error "chunk_cut"
         "the last # words (of 8 bytes) of a chunk are not events and were skipped";
     EventsDamaged Error "events_damaged"
@@ -134,13 +134,13 @@ kinds! {
     ClockSkipped Warning "clock_skipped"
         "# clock readings contradict the other clock readings and were ignored";
     LimitReached Error "limit_reached"
-        "the trace has more items of this kind than omptrace reads; # items were left out";
+        "the trace exceeds a limit of omptrace on the number or size of chunks, blocks, streams or metadata; # of them were left out";
     ReadFailed Error "read_failed"
         "reading the file failed";
     Suppressed Warning "suppressed"
         "# further diagnostics were left out";
     UnknownFlaw Warning "unknown_flaw"
-        "the trace has a flaw of a kind that this version of omptrace does not know";
+        "the trace has a flaw of a kind unknown to this version of omptrace";
 }
 
 /// One flaw of a trace.
@@ -230,7 +230,7 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let when = match self.while_sealing {
-            true => "found while sealing: ",
+            true => "found while finishing the trace: ",
             false => "",
         };
         write!(f, "{}: {when}{}", self.severity.name(), self.words())?;

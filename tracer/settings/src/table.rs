@@ -269,7 +269,7 @@ settings! {
         variable: "OMPTRACE_RANKS",
         default: "",
         recorded: true,
-        meaning: "The ranks of an MPI job to record, for example `0,1,100-107`. Other ranks run without the tracer. The default is all ranks. A process to which the launcher gives no rank is recorded.",
+        meaning: "The ranks of an MPI job to record, for example `0,1,100-107`. Other ranks run without the tracer. The default is all ranks. Processes to which the launcher gives no rank are always recorded.",
         option: Some(CommandLineOption {
             long: "ranks",
             short: None,

@@ -35,7 +35,7 @@ fn words(refusal: Refusal) -> String {
             "the system does not allow programs to read the CPU's counters (see /sys/devices/cpu/rdpmc)".to_owned()
         }
         Refusal::Busy => {
-            "all counter registers of the CPU are in use: request fewer counters, or stop other tools that use them".to_owned()
+            "all counter registers of the CPU are in use: request fewer counters, or stop other tools that use counters".to_owned()
         }
         Refusal::System(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {

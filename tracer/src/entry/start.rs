@@ -100,7 +100,7 @@ unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, second: usize, t
 fn initialize_traced(lookup: ompt_function_lookup_t, second: usize, third: usize) -> c_int {
     let Some(dialect) = Dialect::of_initialize(&RESULT.0, second, third) else {
         warning!(
-            "the program is not traced, because its OpenMP runtime has a tools interface that omptrace does not know"
+            "the program is not traced, because its OpenMP runtime has a tools interface that omptrace does not support"
         );
         return 0;
     };

@@ -135,7 +135,7 @@ unsafe extern "C" fn acquired_unreported(
 }
 
 fn report() {
-    let message = "the first thread that used OpenMP has ended; because this OpenMP runtime would crash if it reported releases of mutexes after that, the trace does not contain these releases";
+    let message = "the first thread that used OpenMP has ended; from now on, releases of mutexes are not recorded, because this OpenMP runtime would crash if it reported them";
     warning!("{message}");
     if let Some(session) = session::of_this_process() {
         session.report_messages(vec![message.to_owned()]);

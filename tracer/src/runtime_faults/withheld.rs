@@ -10,7 +10,7 @@ const CALLBACKS: &[(Fault, &str, &str)] = &[(
     // `__ompt_error` computes the message's length before it calls the tool: `strlen(NULL)`.
     Fault::WantsMessageOfError,
     "error",
-    "not recorded: this OpenMP runtime crashes at an error directive without a message if a tool requests this callback; to record this callback anyway, use --events default,error",
+    "not recorded, because this OpenMP runtime crashes at an error directive without a message clause if a tool requests this callback; to record this callback anyway, use --events default,error",
 )];
 
 /// The callbacks that should not be registered for a runtime with this `version`, unless the user insists on them; with

@@ -330,7 +330,7 @@ impl Sink for Split {
             self.count_on(counter, Ns::MAX);
         }
         for ((part, process), arrows) in std::mem::take(&mut self.cut_arrows) {
-            let text = format!("arrows from or to other files of the series are left out ({arrows})");
+            let text = format!("arrows from or to other files of the series were left out: {arrows}");
             self.parts[part].item(&Item::Note(ProcessId(process), &text));
         }
         let mut result = self.error.map_or(Ok(()), Err);

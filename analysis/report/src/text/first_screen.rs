@@ -250,7 +250,7 @@ pub fn first_screen(stats: &Stats, heading: Line, rows: Option<usize>, look: Loo
         lines.gap();
         if !answers.findings.is_empty() {
             let title = Line::of(Tint::Bold, "Findings");
-            lines.push(title.and(Tint::Dim, " (estimated savings of wall time, which can overlap)"));
+            lines.push(title.and(Tint::Dim, " (estimated savings of wall time; the savings can overlap)"));
         }
         lines.extend(finding_cards(answers, top, look));
         if let Some(help) = help_command(answers, top) {
@@ -526,7 +526,7 @@ Where the thread time went              time      %  (2 threads x 2.17 s)
 Efficiency (POP)  parallel 67.8 % = load balance 82.8 % x communication 81.9 %
   communication = serialisation 94.0 % x transfer 87.2 %
 
-Findings (estimated savings of wall time, which can overlap)
+Findings (estimated savings of wall time; the savings can overlap)
   1. Load imbalance at stencil.c:35                saves up to 325 ms (15 %)
      Threads finish this region at different times; if the loop is
      schedule(static), try schedule(dynamic).

@@ -26,7 +26,7 @@ pub fn end_words(info: &Info) -> String {
     match (&*info.ending, status) {
         (ENDED, Some(status)) => format!("exited with status {status}"),
         // Only the parent process knows whether it exited or died.
-        (ENDED, None) => "the program ended by itself".to_owned(),
+        (ENDED, None) => "the program ended, but its exit status is not known".to_owned(),
         (words, Some(status)) => format!("{words}; exit status {status}"),
         (words, None) => words.to_owned(),
     }
@@ -78,7 +78,7 @@ impl fmt::Display for InfoText<'_> {
             let energy: Vec<String> = energy.collect();
             if !energy.is_empty() {
                 let all =
-                    format!("{}; an estimate for all programs on the machine together", energy.join(", "));
+                    format!("{} (estimate; includes all programs on the machine)", energy.join(", "));
                 lines.line("energy", &all)?;
             }
         }
@@ -132,7 +132,7 @@ fn duration_line(info: &Info) -> String {
     let duration = seconds(info.duration_ns);
     match info.before_tracing_ns {
         Some(before) => {
-            format!("{duration} from start to end of the process; tracing began after {}", seconds(before))
+            format!("{duration} from start to end of the process; tracing began {} after the start", seconds(before))
         }
         None => format!(
             "{duration} since tracing began; the trace does not contain the start time of the process"
@@ -177,14 +177,14 @@ fn size_line(info: &Info) -> String {
         let _ = write!(line, ", spool {} bytes", size.spool_bytes);
     }
     if !size.sealed {
-        line += ", not sealed";
+        line += ", not finished";
     }
     line
 }
 
 fn sampling_lines(sampling: &Sampling) -> Vec<String> {
     let period = sampling.period_ns as f64 / 1e6;
-    let asked = format!("requested every {period} ms of CPU time ({})", sampling.clock);
+    let asked = format!("one sample requested per {period} ms of CPU time ({})", sampling.clock);
     let problems = once_each(&sampling.problems);
     std::iter::once(asked).chain(problems).collect()
 }

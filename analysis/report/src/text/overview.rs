@@ -35,10 +35,10 @@ fn lost_how(cause: Cause) -> &'static str {
         Cause::NarrowTeam => "to small teams",
         Cause::Fork => "to thread start-up",
         Cause::Join => "at the end of regions",
-        Cause::Imbalance => "by load imbalance",
+        Cause::Imbalance => "to load imbalance",
         Cause::Barrier => "in barriers",
         Cause::TaskWait => "to waits for tasks",
-        Cause::TaskStarvation => "by lack of tasks",
+        Cause::TaskStarvation => "to a lack of tasks",
         Cause::Lock => "to locks",
         Cause::Critical => "to critical regions",
         Cause::Ordered => "to ordered regions",
@@ -142,7 +142,7 @@ pub fn headline(answers: &Answers) -> Option<String> {
     }
     match shares[1 + named..].iter().sum::<u32>() {
         0 => {}
-        rest => words += &format!(", {rest} % otherwise"),
+        rest => words += &format!(", {rest} % to other causes"),
     }
     Some(words)
 }
@@ -318,7 +318,7 @@ fn write_findings(answers: &Answers, f: &mut fmt::Formatter<'_>, layout: &Layout
         return Ok(());
     }
     writeln!(f)?;
-    let title = "findings (with estimated savings of wall time, which can overlap)";
+    let title = "findings (with estimated savings of wall time; the savings can overlap)";
     write_wrapped(f, title, 0, layout)?;
     let top = layout.top.unwrap_or(MAX_FINDINGS);
     for (index, finding) in answers.findings.iter().take(top).enumerate() {
@@ -498,7 +498,7 @@ mod tests {
         assert_eq!(
             headline(&answers()).as_deref(),
             Some(
-                "4 threads, 10.0 s: 61 % useful; 24 % lost by load imbalance at stencil.c:35, 9 % to serial code, 6 % to locks \
+                "4 threads, 10.0 s: 61 % useful; 24 % lost to load imbalance at stencil.c:35, 9 % to serial code, 6 % to locks \
                  mostly at stencil.c:61"
             )
         );
@@ -519,7 +519,7 @@ mod tests {
         assert_eq!(
             headline(&answers).as_deref(),
             Some(
-                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to idle threads during MPI calls, 5 % to small teams, 25 % otherwise"
+                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to idle threads during MPI calls, 5 % to small teams, 25 % to other causes"
             )
         );
     }
@@ -529,7 +529,7 @@ mod tests {
         assert_eq!(
             shown(&answers()),
             "\
-4 threads, 10.0 s: 61 % useful; 24 % lost by load imbalance at stencil.c:35, 9 %
+4 threads, 10.0 s: 61 % useful; 24 % lost to load imbalance at stencil.c:35, 9 %
 to serial code, 6 % to locks mostly at stencil.c:61
 
 where the threads' time went     time  share %
@@ -597,7 +597,7 @@ not visible: locks: the runtime does not report waits for locks; these waits
 count as useful time
 critical path: 800 us of 1.00 ms are useful work; 75.0 % at stencil.c:35
 
-findings (with estimated savings of wall time, which can overlap)
+findings (with estimated savings of wall time; the savings can overlap)
 1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."

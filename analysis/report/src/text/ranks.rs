@@ -16,12 +16,12 @@ pub fn rank_lines(ranks: &Ranks) -> Vec<String> {
         (None, _) => format!("{} ranks", ranks.count),
         (Some(median), []) => {
             format!(
-                "{} ranks, all similar to rank {median}, which is closest to the median of all ranks",
+                "{} ranks, all similar to rank {median}, whose times are closest to the median of all ranks",
                 ranks.count
             )
         }
         (Some(median), _) => format!(
-            "{} ranks; rank {median} is closest to the median of all ranks; the ranks that differ most from the median are:",
+            "{} ranks; the times of rank {median} are closest to the median of all ranks; the ranks that differ most from the median are:",
             ranks.count
         ),
     };

@@ -95,12 +95,12 @@ impl Text<'_> {
             let points = (growing.last - growing.first) * 100.0;
             let cause = growing.cause.title();
             let separator = if index == 0 { ": " } else { ", " };
-            words += &format!("{separator}{cause} grows by {points:.1} points");
+            words += &format!("{separator}{cause} grows by {points:.1} percentage points");
             let place = growing.place.as_ref().filter(|place| place.source().is_some());
             words += &place.map_or_else(String::new, |place| format!(" {}", place.at_short()));
         }
         if self.scaling.growing.is_empty() {
-            words += "; no cause of loss grows";
+            words += "; no cause of lost time grows";
         }
         Some(words)
     }
@@ -195,7 +195,7 @@ mod tests {
             "\
 from 1 to 8 threads, global efficiency goes from 98.9 % to 40.2 %
 parallel efficiency goes from 98.9 % to 40.2 %: serial code grows by 31.2
-points, load imbalance grows by 27.5 points at a.c:35
+percentage points, load imbalance grows by 27.5 percentage points at a.c:35
 
 threads                           1       2       8
 time                         9.10 s  5.20 s  2.80 s

@@ -28,7 +28,7 @@ const MAX_LOCKS: usize = 20;
 fn sampled_words(sampled: &SampledTime) -> String {
     let lost = match sampled.lost {
         0 => String::new(),
-        lost => format!("; {} samples of {} lost", with_commas(lost), time(sampled.lost_ns)),
+        lost => format!("; {} samples lost, which represent {}", with_commas(lost), time(sampled.lost_ns)),
     };
     format!(
         "{}: {} of CPU time, {} OpenMP work, {} OpenMP wait{lost}",
@@ -75,7 +75,7 @@ fn write_head(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt
             let serial = serial_words(process);
             lines.extend(serial.map(|(serial, place)| format!("{serial} serial: {place}")));
         }
-        _ => lines.push(format!("{} from start to end", time(stats.answers.duration_ns))),
+        _ => lines.push(format!("{} from start to end of the run", time(stats.answers.duration_ns))),
     }
     let of_team = |thread: &&ThreadStats| thread.role != "helper" && thread.parallel_ns > Some(0);
     let in_teams: Vec<_> = stats.threads.iter().filter(of_team).collect();
@@ -86,7 +86,7 @@ fn write_head(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt
     let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
     if parallel > 0 {
         let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-        lines.push(format!("threads spent {} % of their time in parallel regions waiting", percent(waiting)));
+        lines.push(format!("in parallel regions, threads spent {} % of their time waiting", percent(waiting)));
     }
     lines.push("times of constructs are summed over threads".to_owned());
     for line in lines {
@@ -389,7 +389,7 @@ impl By {
         (By::Thread, "thread", "Threads"),
         (By::Task, "task", "Constructs of explicit tasks"),
         (By::Lock, "lock", "Locks, critical and atomic regions"),
-        (By::Device, "device", "What devices did"),
+        (By::Device, "device", "Work of devices"),
         (By::Process, "process", "Processes"),
         (By::Phase, "phase", "The phases that the program marks, each analysed on its own"),
     ];

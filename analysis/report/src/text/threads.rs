@@ -139,7 +139,7 @@ pub(crate) fn serial_words(process: &ProcessStats) -> Option<(String, String)> {
         (Some(before), Some(between), Some(after)) => {
             serial_position(serial, [before, between, after], process.duration_ns)
         }
-        _ => "older events were overwritten".to_owned(),
+        _ => "not known when, because older events were overwritten".to_owned(),
     };
     Some((time(serial), position))
 }

@@ -30,7 +30,7 @@ pub fn save(reader: &Reader, from: u64, out: &mut dyn Write) -> io::Result<u64> 
     if let Value::Object(settings) = settings {
         settings.insert("OMPTRACE_MODE".to_owned(), "flight".into());
     }
-    metadata.insert("end".to_owned(), json!({ "how": "saved while it ran" }));
+    metadata.insert("end".to_owned(), json!({ "how": "saved while the program ran" }));
     let start = reader.metadata_clocks().first().copied();
     out.write_all(&metadata_block(session, start.unwrap_or_default(), &metadata))?;
     let (mut chunks, mut payload, mut saved) = (reader.chunks(), Vec::new(), 0);

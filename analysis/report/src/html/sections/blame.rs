@@ -95,7 +95,7 @@ fn blocked(out: &mut String, report: &Report<'_>, limits: &Limits) {
         return;
     }
     let lead =
-        "Rows: the thread that held the lock or critical region. Columns: the thread that waited for it.";
+        "Rows: the thread that held the lock or executed the critical region. Columns: the thread that waited.";
     section(out, "blocked", "Who blocked whom", lead);
     let most = (limits.rows / 6).max(1);
     let total = |side: fn(&(String, String)) -> &String| {
@@ -113,7 +113,7 @@ fn blocked(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let (holders, waiters) = (total(|key| &key.0), total(|key| &key.1));
     let longest = sums.values().copied().max().unwrap_or(1).max(1);
     *out += "<div class=scroll tabindex=0 role=region aria-label=\"who blocked whom\"><table class=matrix \
-             id=blocked-table><thead><tr><th scope=col>had it / waited</th>";
+             id=blocked-table><thead><tr><th scope=col>holder / waiting</th>";
     for waiter in &waiters {
         let _ = write!(out, "<th scope=col class=n>{}</th>", Text(waiter));
     }

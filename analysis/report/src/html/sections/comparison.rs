@@ -63,7 +63,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             out,
             "scaling",
             "Scaling",
-            "All values are relative to the run with the fewest threads. The efficiencies are defined by POP.",
+            "The speed-up, global efficiency and computation scalability are relative to the run with the fewest threads. The efficiencies are defined by POP.",
         );
         *out += "<div id=scaling-chart aria-hidden=true></div>";
         let rows = scaling.columns.iter().map(|column| {

@@ -13,7 +13,7 @@ pub(crate) fn functions(out: &mut String, report: &Report<'_>, limits: &Limits) 
         return;
     };
     let lead = format!(
-        "How {} spent {} of CPU time on all threads, by call stack. The width of a frame shows its time; callers are above the functions that they call. The program\u{2019}s code is blue, the runtime is orange.",
+        "The call stacks of {}, which represent {} of CPU time on all threads. The width of a frame shows its time; callers are above the functions that they call. The program\u{2019}s code is blue, the runtime is orange.",
         counted(sampled.samples, "sample"),
         time(sampled.sampled_ns)
     );
@@ -37,7 +37,7 @@ fn flames(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let _ = write!(
         out,
         "<div class=controls id=flame-controls hidden><button type=button>show all</button></div><div class=scroll tabindex=0 role=region aria-label=\"flame graph\">\
-         <div id=flame role=tree aria-label=\"functions by what called them\" style=\"--rows:{}\">",
+         <div id=flame role=tree aria-label=\"functions by call stack\" style=\"--rows:{}\">",
         deepest + 1
     );
     // Where the next call of each frame that is open begins.
@@ -53,8 +53,8 @@ fn flames(out: &mut String, report: &Report<'_>, limits: &Limits) {
     }
     let _ = write!(
         out,
-        "</div></div><p id=frame aria-live=polite></p><p class=note>Arrows move between frames, Enter shows one as wide as all, 0 \
-         shows all again. Every stack: <code class=copy>{}</code></p>",
+        "</div></div><p id=frame aria-live=polite></p><p class=note>Arrow keys move between frames, Enter enlarges a frame to the full width, 0 \
+         shows all frames again. All stacks: <code class=copy>{}</code></p>",
         Text(&report.stats_command.replacen("stats", "convert --to folded", 1))
     );
 }

@@ -59,7 +59,7 @@ fn over_time(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let _ = write!(
         out,
         "<div class=scroll tabindex=0 role=region aria-label=\"Processes over time\"><table id=processes-heat \
-         class=heatmap><caption>Processes over time: the share of useful time, in columns of {}. The darker, the more</caption>\
+         class=heatmap><caption>Processes over time: the share of useful time, in columns of {}. The darker a cell, the larger the share</caption>\
          <tbody>",
         Text(&time(width))
     );

@@ -70,7 +70,7 @@ pub(super) fn messages(out: &mut String, traffic: &RankTraffic) {
     let matrix = RankMatrix {
         id: "messages-matrix",
         label: "Messages",
-        caption: "Messages: sending ranks in rows, receiving ranks in columns. The darker, the more bytes",
+        caption: "Messages: sending ranks in rows, receiving ranks in columns. The darker a cell, the more bytes",
         ranks: matrix.ranks,
         per_group,
         cells: cells.collect(),
@@ -98,7 +98,7 @@ pub(super) fn collectives(out: &mut String, report: &Report<'_>, traffic: &RankT
         ]
     });
     let headings =
-        ["call", "ranks", "operations", "time", "waits", "bytes", "longest operation", "last rank in it"];
+        ["call", "ranks", "operations", "time", "waits", "bytes", "longest operation", "last rank in the longest operation"];
     let more = format!("{} --select rank_traffic.collectives --all", report.stats_command);
     let limit = (limits.rows / 4, &*more);
     table(out, "collectives-table", "Slowest collective operations", &headings, rows.collect(), limit);

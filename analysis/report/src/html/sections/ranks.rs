@@ -168,7 +168,7 @@ fn matrix(out: &mut String, waits: &RankWaits) {
     let matrix = RankMatrix {
         id: "ranks-matrix",
         label: "Who waits for whom",
-        caption: "Who waits for whom: waiting ranks in rows, awaited ranks in columns. The darker, the longer",
+        caption: "Who waits for whom: waiting ranks in rows, awaited ranks in columns. The darker a cell, the longer the waits",
         ranks: last.saturating_add(1),
         per_group,
         cells: cells.collect(),
@@ -176,7 +176,7 @@ fn matrix(out: &mut String, waits: &RankWaits) {
     matrix.draw(out);
     if waits.more_waits_ns > 0 {
         let rest = time(waits.more_waits_ns);
-        let _ = write!(out, "<p class=more>without the shortest waits, {rest} together</p>");
+        let _ = write!(out, "<p class=more>the shortest waits are not shown: {rest} in total</p>");
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn regions(out: &mut String, report: &Report<'_>, limits: &Limits) {
         "parallel efficiency",
         "load balance",
         "communication",
-        "of the critical path",
+        "share of the critical path",
     ];
     let more = format!("{} --by region --all", report.stats_command);
     table(

@@ -20,7 +20,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         .to_owned();
     let lead = match source::is_any_near(report.stats) {
         true => {
-            lead + " If the line of a construct is not known exactly, the time is at a line near the construct."
+            lead + " If the line of a construct is not known exactly, the time of the construct is shown at a line nearby."
         }
         false => lead,
     };
@@ -35,7 +35,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         };
         let shown = shown_lines(lines, file.lines.len());
         if shown.len() > room {
-            let _ = write!(out, "<p class=more>{}: no room is left for it</p>", Text(&short(&path)));
+            let _ = write!(out, "<p class=more>{}: left out, because the report would be too large</p>", Text(&short(&path)));
             continue;
         }
         room -= shown.len();
@@ -79,7 +79,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if !held.is_empty() {
         let _ = write!(
             out,
-            "<p class=more>This report quotes these files of the machine that it was made on: {}</p>",
+            "<p class=more>This report quotes these files from the machine on which it was written: {}</p>",
             held.join(", ")
         );
     }

@@ -50,10 +50,10 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
         match steps.steps_per_bin {
             0 | 1 => String::new(),
             many => format!(
-                " Each column shows the median duration of {many} steps, with a line up to the longest of these steps."
+                " Each column shows the median duration of {many} steps, and a line that ends at the duration of the longest of these steps."
             ),
         },
-        if top < steps.longest_ns { " Columns of longer steps are cut off." } else { "" }
+        if top < steps.longest_ns { " The longest steps exceed this range, and their columns are cut off." } else { "" }
     );
     if !causes.is_empty() {
         key(out, causes, threads);

@@ -191,11 +191,11 @@ fn devices(out: &mut String, report: &Report<'_>, limits: &Limits) {
             Cell::time(of.times.max_ns),
         ]
     });
-    let headings = ["work", "queue", "times", "all together", "the longest"];
+    let headings = ["work", "queue", "count", "total", "longest"];
     table(
         out,
         "devices-table",
-        "What devices did",
+        "Work of devices",
         &headings,
         rows.collect(),
         (limits.rows / 4, &more("device")),
