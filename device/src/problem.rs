@@ -24,13 +24,13 @@ macro_rules! problems {
 
 problems! {
     /// The pool's limit was exceeded, the hard limit was not.
-    ExtraBuffer "buffers that exceed the pool's limit";
+    ExtraBuffer "buffers that were allocated beyond the limit of the buffer pool";
     /// The limit of all buffers together was reached.
     NoBuffer "buffer requests that were refused, because too many threads and devices already have buffers; the records that would have gone into the refused buffers are lost";
     /// The buffer may also have been returned twice.
-    UnknownBuffer "completions of buffers that the device was not using";
+    UnknownBuffer "buffers that were reported as complete although the device was not using them";
     /// The bytes beyond the buffer are ignored.
-    TooManyBytes "buffer completions that report more bytes than the buffer can hold";
+    TooManyBytes "buffers that were reported as complete with more bytes than they can hold";
     /// `ompt_get_record_ompt`, `_native` or `_abstract`.
     NullRecord "records that were null pointers";
     /// The record's pointer is invalid.

@@ -321,8 +321,7 @@ fn programs_that_archer_watches_are_watched_while_recorded() {
     let recorded = with_options(command.arg(&program).current_dir(traces.path()));
     assert_eq!(recorded.stdout, alone.stdout, "{recorded:?}");
     assert_eq!(recorded.status, alone.status, "{recorded:?}");
-    let words =
-        "is built with ThreadSanitizer, so LLVM's OpenMP runtime would load the tool Archer";
+    let words = "is built with ThreadSanitizer, so LLVM's OpenMP runtime would load the tool Archer";
     let text = said(&recorded);
     assert!(!text.contains(words) && !text.contains("WARNING"), "{text}");
     assert_eq!(traces.all_files().len(), 1, "{text}");

@@ -95,7 +95,7 @@ impl<'a> Job<'a> {
             return None;
         }
         let text = format!(
-            "rank {} spends {:.2} s on {messages} messages of {} bytes on average, mostly {}, although it could send or receive several of them together: combine consecutive messages to the same rank (in an array, or with a datatype)",
+            "rank {} spends {:.2} s on {messages} messages of {} bytes on average, mostly {}, although several of these messages could be combined: send consecutive messages to the same rank as one message (in an array, or with a datatype)",
             rank.of.rank,
             gain_ns as f64 / 1e9,
             bytes / messages,

@@ -53,7 +53,9 @@ impl JobGains {
             let reasons = graph.unknown.iter();
             return unknown(
                 reasons
-                    .map(|reason| format!("{reason}, so the job may behave differently if its timing changes"))
+                    .map(|reason| {
+                        format!("{reason}, so the job may behave differently if its timing changes")
+                    })
                     .collect(),
             );
         }

@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Accounting {
                 }
                 match total {
                     Some(total) if total != sums.total() => {
-                        Err(A::Error::custom("the causes do not add up to total_ns"))
+                        Err(A::Error::custom("the times of all causes do not add up to total_ns"))
                     }
                     _ => Ok(sums),
                 }

@@ -198,13 +198,13 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             !reports.inlined,
             None,
             Cause::Atomic,
-            "GCC inlines most atomic updates; waits for atomic updates count as useful time",
+            "GCC inlines most atomic updates, so waits for atomic updates count as useful time",
         ),
         (
             !reports.inlined,
             None,
             Cause::Reduction,
-            "GCC inlines reductions; the time of reductions counts as useful time",
+            "GCC inlines reductions, so the time of reductions counts as useful time",
         ),
         (
             !reports.lock_waits,
@@ -216,7 +216,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             has_doacross,
             None,
             Cause::Ordered,
-            "runtimes report a dependence of a doacross loop only after the wait for it; these waits count as useful time",
+            "runtimes report a dependence of a doacross loop only after the wait for this dependence, so these waits count as useful time",
         ),
         (
             !reports.critical_waits,

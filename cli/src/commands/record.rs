@@ -100,8 +100,8 @@ pub(crate) struct Record {
     /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
-    /// When to record MPI calls: if the program needs an MPI library or is started by an MPI launcher, always, or never
-    /// [LD_PRELOAD]
+    /// When to record MPI calls: always, never, or only if the program needs an MPI library or is started by an MPI
+    /// launcher [LD_PRELOAD]
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) mpi: WhenMpi,
     /// Programs built by GCC.
@@ -366,7 +366,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &UnregisteredTraces) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} belongs to this run, but is not registered (its process ran as another user or in another container, or the registration was removed)",
+            "{} belongs to this run, but its process did not register the trace with `record` (the process ran as another user or in another container, or deleted the registration)",
             message::near(&session.trace).display()
         ));
     }

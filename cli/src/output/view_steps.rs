@@ -99,7 +99,11 @@ mod tests {
         let all = shown(&[(0, 10), (10, 41), (41, 50)], (0, 100));
         let expected = [
             ("step 1".to_owned(), 0, 10),
-            ("step 2: 3.1 x the median, 92 % of the time above the mean is load imbalance".to_owned(), 10, 41),
+            (
+                "step 2: 3.1 x the median, 92 % of the time above the mean is load imbalance".to_owned(),
+                10,
+                41,
+            ),
             ("step 3".to_owned(), 41, 50),
         ];
         assert_eq!(all, [("time steps".to_owned(), expected.to_vec())]);

@@ -28,7 +28,7 @@ use crate::system::mpi_libraries::{is_launcher, is_mpi_library};
 /// Whether calls of MPI are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenMpi {
-    /// If the program needs an MPI library, or if an MPI launcher starts the program
+    /// Only if the program needs an MPI library, or if an MPI launcher starts the program
     #[default]
     Auto,
     /// Always, even if no MPI library or launcher can be detected before the run

@@ -54,7 +54,8 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     text += &list(regions_title, &look.regions, region, rows, width);
     let waits_title = "waits, by cause (columns: time of all threads, cause, location)";
     text += &list(waits_title, &look.blame, wait, rows, width);
-    let locks_title = "locks (columns: waiting time, lock, waiting thread and its location, location of the holder)";
+    let locks_title =
+        "locks (columns: waiting time, lock, waiting thread and its location, location of the holder)";
     text += &list(locks_title, &look.blocked, lock, rows, width);
     text
 }

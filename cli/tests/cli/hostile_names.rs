@@ -225,7 +225,7 @@ fn a_page_has_the_sources_that_the_program_was_compiled_from() {
         let said = self::said(&here, &["report", "-o", "page.html", trace.to_str().unwrap()]);
         assert_eq!(said.status, Some(0), "{}", said.stderr);
         let page = fs::read_to_string(here.join("page.html")).unwrap();
-        (page.contains("LINE"), page.contains("is not the one that ran"))
+        (page.contains("LINE"), page.contains("has changed since the program was built or started"))
     };
     assert_eq!(page(&source, right), (true, false));
     assert_eq!(page(&source, wrong), (false, false));

@@ -256,7 +256,7 @@ fn counts_what_is_wrong_with_buffers() {
     for (misbehaviour, counted, times) in [
         (CompletesTwice, "the device was not using", 20),
         (CompletesForeignBuffers, "the device was not using", 20),
-        (TooManyBytes, "more bytes than the buffer can hold", 20),
+        (TooManyBytes, "more bytes than they can hold", 20),
         (EndlessCursor, "did not reach the end", 20),
     ] {
         let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
@@ -414,7 +414,7 @@ fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
     let traced = trace_with(&script, 4 << 20);
     let room = ((64 << 20) / BIG_RECORD_BYTES) as u64;
     // A part of a record may be left at the end of each buffer, and less than the smallest buffer after the last.
-    let buffers = 8 + traced.count("that exceed the pool's limit");
+    let buffers = 8 + traced.count("beyond the limit of the buffer pool");
     let records = traced.count("records") - traced.count("buffer requests that were refused");
     assert!(records <= room && records + buffers + 8 >= room, "{records} of {room}, {buffers} buffers");
     let played = &traced.played[0];

@@ -44,7 +44,7 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Doubt::OtherHost => {
-                "the process ran on another host, or before this host was restarted, and the file system does not show locks of that host"
+                "the process ran on another host, or on this host before a restart, and the file system does not show locks of other hosts"
             }
             Doubt::OtherContainer => {
                 "the process ran in another container, whose processes and locks cannot be seen here"

@@ -365,7 +365,10 @@ fn reports_what_it_left_out() {
     let [found] = &found[..] else {
         panic!("{found:?}");
     };
-    assert!(found.starts_with("error: found while finishing the trace: 8 bytes do not form a block"), "{found}");
+    assert!(
+        found.starts_with("error: found while finishing the trace: 8 bytes do not form a block"),
+        "{found}"
+    );
     let again = seal(&trace.path(), Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert!(!again.is_whole());
 }

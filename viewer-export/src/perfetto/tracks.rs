@@ -116,7 +116,7 @@ pub(super) fn helper_aid(os_tid: u32) -> String {
         tid => format!("Thread {tid}"),
     };
     format!(
-        "{thread} belongs to the OpenMP runtime. It runs the target tasks that the program creates with target nowait."
+        "{thread} belongs to the OpenMP runtime. This thread runs the target tasks that the program creates with target nowait."
     )
 }
 

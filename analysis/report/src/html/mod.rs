@@ -97,10 +97,10 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
 }
 
 fn how_to_read(out: &mut String) {
-    *out += "<section id=help aria-labelledby=help-h><h2 id=help-h>How to read this page</h2><p>The first card names what costs \
-             the most time, and the line. The bars below it show all of the threads\u{2019} time: what is blue is the program\u{2019}s \
-             own work, all other colours are time that threads lose. A loss is attributed to the source location that caused it, \
-             which is not necessarily where threads wait.</p><dl class=groups>";
+    *out += "<section id=help aria-labelledby=help-h><h2 id=help-h>How to read this page</h2><p>The first card names the problem \
+             that costs the most time, and its source line. The bars below this card show the time of all threads: blue is the \
+             program\u{2019}s own work, all other colours are lost time. Lost time is attributed to the source location that \
+             caused the loss, which is not necessarily the location at which threads wait.</p><dl class=groups>";
     for group in &GROUPS {
         let _ = write!(
             out,

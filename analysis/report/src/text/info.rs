@@ -77,8 +77,7 @@ impl fmt::Display for InfoText<'_> {
             });
             let energy: Vec<String> = energy.collect();
             if !energy.is_empty() {
-                let all =
-                    format!("{} (estimate; includes all programs on the machine)", energy.join(", "));
+                let all = format!("{} (estimate; includes all programs on the machine)", energy.join(", "));
                 lines.line("energy", &all)?;
             }
         }
@@ -132,7 +131,10 @@ fn duration_line(info: &Info) -> String {
     let duration = seconds(info.duration_ns);
     match info.before_tracing_ns {
         Some(before) => {
-            format!("{duration} from start to end of the process; tracing began {} after the start", seconds(before))
+            format!(
+                "{duration} from start to end of the process; tracing began {} after the start",
+                seconds(before)
+            )
         }
         None => format!(
             "{duration} since tracing began; the trace does not contain the start time of the process"

@@ -86,7 +86,8 @@ fn write_head(stats: &Stats, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt
     let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
     if parallel > 0 {
         let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-        lines.push(format!("in parallel regions, threads spent {} % of their time waiting", percent(waiting)));
+        lines
+            .push(format!("in parallel regions, threads spent {} % of their time waiting", percent(waiting)));
     }
     lines.push("times of constructs are summed over threads".to_owned());
     for line in lines {

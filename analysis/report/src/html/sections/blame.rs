@@ -7,7 +7,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let answers = &report.stats.answers;
     let more = |list: &str| format!("{} --select {list} --all", report.stats_command);
     if !answers.blame.is_empty() {
-        let lead = "Each loss is attributed to the source location that caused it.";
+        let lead = "All lost time is attributed to the source locations that caused the loss.";
         section(out, "blame", "Causes of waiting", lead);
         let total = answers.accounting.total();
         let rows = answers.blame.iter().map(|row| {
@@ -58,7 +58,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             out,
             "what-if",
             "What if",
-            "How much wall time each change to the program would save, as predicted by replaying the recorded dependences.",
+            "The wall time that each change to the program would save, as predicted by a replay of the recorded dependences.",
         );
         let rows = answers.what_if.iter().map(|row| {
             vec![
@@ -94,8 +94,7 @@ fn blocked(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if sums.is_empty() {
         return;
     }
-    let lead =
-        "Rows: the thread that held the lock or executed the critical region. Columns: the thread that waited.";
+    let lead = "Rows: the thread that held the lock or executed the critical region. Columns: the thread that waited.";
     section(out, "blocked", "Who blocked whom", lead);
     let most = (limits.rows / 6).max(1);
     let total = |side: fn(&(String, String)) -> &String| {

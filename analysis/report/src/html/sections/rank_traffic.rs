@@ -97,8 +97,16 @@ pub(super) fn collectives(out: &mut String, report: &Report<'_>, traffic: &RankT
             Cell::Number(row.last_rank.to_string(), row.last_rank.into()),
         ]
     });
-    let headings =
-        ["call", "ranks", "operations", "time", "waits", "bytes", "longest operation", "last rank in the longest operation"];
+    let headings = [
+        "call",
+        "ranks",
+        "operations",
+        "time",
+        "waits",
+        "bytes",
+        "longest operation",
+        "last rank in the longest operation",
+    ];
     let more = format!("{} --select rank_traffic.collectives --all", report.stats_command);
     let limit = (limits.rows / 4, &*more);
     table(out, "collectives-table", "Slowest collective operations", &headings, rows.collect(), limit);

@@ -35,14 +35,18 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         };
         let shown = shown_lines(lines, file.lines.len());
         if shown.len() > room {
-            let _ = write!(out, "<p class=more>{}: left out, because the report would be too large</p>", Text(&short(&path)));
+            let _ = write!(
+                out,
+                "<p class=more>{}: left out, because the report would be too large</p>",
+                Text(&short(&path))
+            );
             continue;
         }
         room -= shown.len();
         held.push(format!("<code>{}</code>", Text(&short(&file.found))));
         let _ = write!(out, "<h3><code>{}</code></h3>", Text(&short(&path)));
         if file.is_newer {
-            *out += "<p class=warn>This file is not the one that ran: it was changed, and its lines may have moved.</p>";
+            *out += "<p class=warn>This file has changed since the program was built or started, so its lines may have moved.</p>";
         }
         let _ = write!(
             out,

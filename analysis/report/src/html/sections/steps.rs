@@ -53,7 +53,11 @@ pub(crate) fn steps(out: &mut String, report: &Report<'_>) {
                 " Each column shows the median duration of {many} steps, and a line that ends at the duration of the longest of these steps."
             ),
         },
-        if top < steps.longest_ns { " The longest steps exceed this range, and their columns are cut off." } else { "" }
+        if top < steps.longest_ns {
+            " The longest steps exceed this range, and their columns are cut off."
+        } else {
+            ""
+        }
     );
     if !causes.is_empty() {
         key(out, causes, threads);
