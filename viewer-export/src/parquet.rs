@@ -18,7 +18,7 @@ const RUN: FormatOption = FormatOption {
     value_name: "NAME",
     values: &[],
     default: "",
-    help: "the name of the run in the data set. It may contain letters, digits, `.`, `-` and `_`, but must not look like a number or a date [default: the name of the first trace and its start time, in seconds since 1970]",
+    help: "the name of the run in the data set. The name may contain letters, digits, `.`, `-` and `_`, but must not look like a number or a date [default: the name of the first trace and its start time, in seconds since 1970]",
 };
 
 const SUMS_ONLY: FormatOption = FormatOption {

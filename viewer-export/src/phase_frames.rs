@@ -14,7 +14,7 @@ const PHASES: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "start each stack with the phases that the thread was in; phases whose names differ only in numbers are combined",
+    help: "start each stack with the phases in which the sample was taken; phases whose names differ only in numbers are combined",
 };
 
 /// Whether the user wants phases around stacks.

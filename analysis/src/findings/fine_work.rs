@@ -187,7 +187,7 @@ impl Case<'_> {
                 figures.insert("deepest_level".to_owned(), deepest.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "create no tasks below nesting level {deepest} (call code without task directives there); the remaining {} tasks are enough for all threads",
+                    "create no tasks below nesting level {deepest} (at deeper levels, call code without task directives); the remaining {} tasks are enough for all threads",
                     with_commas(left)
                 )
             }

@@ -53,7 +53,7 @@ impl Case<'_> {
             ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
-                format!("one thread creates the tasks {at} while the other threads wait: create the tasks in parallel, or make them larger"),
+                format!("one thread creates the tasks {at} while the other threads wait: create the tasks on several threads, or make the tasks larger"),
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
@@ -205,7 +205,7 @@ impl Case<'_> {
         if is_held_in_mpi(row.sums) {
             evidence.insert("held_in_mpi_ns".to_owned(), row.sums.held_in_mpi_ns.into());
             let text = format!(
-                "threads wait for a mutex {at} while another thread holds it during MPI calls: let threads call MPI at the same time (MPI_THREAD_MULTIPLE, with tags or communicators of their own), or let one thread communicate for all"
+                "threads wait for a mutex {at} while another thread holds it during MPI calls: let threads call MPI at the same time (MPI_THREAD_MULTIPLE, with tags or communicators of their own), or let one thread make all MPI calls"
             );
             return ("mpi_in_critical", text);
         }
@@ -213,7 +213,7 @@ impl Case<'_> {
             Cause::Critical => (
                 "critical_contention",
                 format!(
-                    "threads wait for the critical region {at}: do less work in this region, give it its own name, or use a reduction"
+                    "threads wait for the critical region {at}: do less work in this region, give the critical construct a name of its own, or use a reduction"
                 ),
             ),
             Cause::Atomic => (

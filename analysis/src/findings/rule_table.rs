@@ -70,7 +70,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "narrow_team",
         title: "Region with few threads",
-        when: "the region and the regions nested in it have fewer than N threads (N is the peak number of threads)",
+        when: "the region, including all regions nested in the region, has fewer than N threads (N is the peak number of threads)",
     },
     Rule {
         id: "false_num_threads",
@@ -206,7 +206,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_kernels",
         title: "Kernels are too small",
-        when: "like target_wait, but at least 100 kernels are started at this location, and they run for less than 10 us on average",
+        when: "like target_wait, but at least 100 kernels are started at this location, and these kernels run for less than 10 us on average",
     },
     Rule {
         id: "small_transfers",

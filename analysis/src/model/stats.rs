@@ -187,27 +187,27 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             !reports.barriers && !reports.barrier_waits,
-            "waits at barriers, because the runtime did not report them; the waiting time counts as work",
+            "waits at barriers, because the runtime did not report these waits; the waiting time is counted as working time",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits,
-            "waits in taskwaits, because the runtime did not report them; the waiting time counts as work",
+            "waits in taskwaits, because the runtime did not report these waits; the waiting time is counted as working time",
         ),
         (
             !reports.taskgroup_waits,
-            "waits at the end of taskgroups, because the runtime did not report them; the waiting time counts as work",
+            "waits at the end of taskgroups, because the runtime did not report these waits; the waiting time is counted as working time",
         ),
         (
             !reports.lock_waits,
-            "waits for locks, because the runtime did not report them; the waiting time counts as work",
+            "waits for locks, because the runtime did not report these waits; the waiting time is counted as working time",
         ),
         (
             !reports.critical_waits,
-            "waits for critical regions, because the runtime did not report them; the waiting time counts as work",
+            "waits for critical regions, because the runtime did not report these waits; the waiting time is counted as working time",
         ),
         (
             !reports.inlined,
-            "loops with a static schedule, masked regions, atomic updates and reductions, because GCC inlines them; their time counts as time of the enclosing region",
+            "loops with a static schedule, masked regions, atomic updates and reductions, because GCC inlines these constructs; the time of these constructs is counted as time of the enclosing region",
         ),
         (
             !reports.barrier_kinds,
@@ -215,7 +215,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             !reports.tasks,
-            "the time of explicit tasks, because the runtime did not report when they ran; the time of a task counts as time of the construct in which the task ran",
+            "the time of explicit tasks, because the runtime did not report when tasks ran; the time of a task is counted as time of the construct in which the task ran",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);

@@ -194,7 +194,7 @@ impl fmt::Display for NoSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoSummary::NamesLookedUpLater => {
-                f.write_str("the trace does not contain the names of functions, so they are looked up each time the trace is read; to store them, use omptrace symbolize")
+                f.write_str("the trace does not contain the names of functions, so names are looked up each time the trace is read; to store the names in the trace, use omptrace symbolize")
             }
             NoSummary::Running => f.write_str("the process is still running"),
             NoSummary::Write(error) => error.fmt(f),

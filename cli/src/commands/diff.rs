@@ -107,7 +107,7 @@ fn no_region(unknown: &UnknownPlace) -> Failure {
 fn sides(arguments: &Diff) -> Result<(&[PathBuf], &[PathBuf])> {
     match (&arguments.before[..], &arguments.after[..]) {
         ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
-        (_, []) => Err(Failure::new("there are no runs to compare with")
+        (_, []) => Err(Failure::new("there is no second set of runs")
             .hint("separate the two sets: omptrace diff BEFORE... -- AFTER...")),
         (before, after) => {
             compared_runs::refuse_options(after)?;

@@ -148,7 +148,7 @@ commands! {
     Env: env::run;
     /// Finish traces that are incomplete after a crash or were recorded without `record`
     Recover: recover::run;
-    /// Resolve code addresses to functions and source lines, and store them in the traces
+    /// Look up the functions and source lines of code addresses, and store the names and lines in the traces
     Symbolize: symbolize::run;
     /// Convert traces for other viewers, or to text
     Convert: convert::run;

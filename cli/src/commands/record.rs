@@ -71,8 +71,8 @@ pub(crate) enum Symbols {
     /// the program is rebuilt.
     #[default]
     Embed,
-    /// Leave the lookup to `convert`, which reads the program's files as they are at that time, or to `symbolize`,
-    /// which stores the names in the trace.
+    /// Look up names later: `convert` reads them from the program's files as they are at that time, and `symbolize`
+    /// also stores the names in the trace.
     Later,
     /// Do not look up names; source locations are then shown as modules and offsets.
     Off,
@@ -439,7 +439,7 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
 const NOT_LOADED: i32 = 127;
 
 /// What is to be done where the loader cannot load a program because another library audits.
-const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, which increases the space for thread-local storage, or leave out --audit, with which this space is small";
+const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, which increases the space for thread-local storage, or leave out --audit, which reduces this space";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
 const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if the runtime finds the tracer but cannot load it, record with --preload";

@@ -23,9 +23,9 @@ pub(crate) struct Recover {
     /// Finish traces even if it is not known whether their processes have ended
     ///
     /// If a process runs on another host or in another container, the lock on its trace may be the only sign that the
-    /// process is still running. On some file systems, other hosts and containers do not see this lock. Use this option
-    /// only when you know that the processes have ended. If a process is still running, everything that it records after
-    /// this command is lost.
+    /// process is still running. On some file systems, this lock is not visible on other hosts or in other containers.
+    /// Use this option only when you know that the processes have ended. If a process is still running, everything that
+    /// it records after this command is lost.
     #[arg(long)]
     pub(crate) force: bool,
     /// Summaries.

@@ -64,8 +64,8 @@ pub(crate) struct View {
     /// Only print the URL, and do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Open the whole timeline, whatever its size, without findings and critical path. This is the default with
-    /// --window, and for several traces if a browser can load them
+    /// Open the whole timeline, whatever its size, without findings and critical path. The whole timeline is also the
+    /// default with --window, and for several traces if a browser can load all of them
     #[arg(long)]
     pub(crate) whole: bool,
     /// If the traces have more than N events, open only a window of about N events

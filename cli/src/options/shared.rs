@@ -19,8 +19,8 @@ pub(crate) struct Tracer {
     /// Its variables.
     #[command(flatten)]
     pub(crate) settings: SettingOptions,
-    /// Keep only the last SIZE bytes of each thread's events, for example 64M; the tracer writes them when the program
-    /// ends (flight-recorder mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
+    /// Keep only the last SIZE bytes of each thread's events, for example 64M; the tracer writes these events to the
+    /// trace when the program ends (flight-recorder mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
     pub(crate) flight: Option<String>,
     /// Do not store the texts of annotations, except the names of domains and categories [OMPTRACE_ANNOTATION_TEXT]
@@ -30,8 +30,8 @@ pub(crate) struct Tracer {
     /// that directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
-    /// Always preload the tracer. This is needed, for example, if the program loads a runtime older than OpenMP 5.0
-    /// with dlopen, or if a script starts a program that uses such a runtime [LD_PRELOAD]
+    /// Always preload the tracer. This option is needed, for example, if the program loads a runtime older than OpenMP
+    /// 5.0 with dlopen, or if a script starts a program that uses such a runtime [LD_PRELOAD]
     #[arg(long)]
     pub(crate) preload: bool,
 }
@@ -40,11 +40,11 @@ pub(crate) struct Tracer {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Programs built by GCC")]
 pub(crate) struct Libgomp {
-    /// How to trace programs built by GCC. GCC's runtime, libgomp, has no tools interface. `observe` adds one with
-    /// `libomptgomp.so`; the program still runs on libgomp. `replace` runs the program on LLVM's runtime instead, which
-    /// schedules work differently. `keep` does neither. `auto` observes libgomp if the program or one of its libraries
-    /// needs libgomp, or if the program is Python, R or Octave. If the program also uses LLVM's or Intel's runtime,
-    /// `auto` replaces libgomp, because only one runtime can be traced
+    /// How to trace programs built by GCC. GCC's runtime, libgomp, has no tools interface. `observe` adds such an
+    /// interface with `libomptgomp.so`; the program still runs on libgomp. `replace` runs the program on LLVM's runtime
+    /// instead, which schedules work differently. `keep` does neither. `auto` observes libgomp if the program or one of
+    /// its libraries needs libgomp, or if the program is Python, R or Octave. If the program also uses LLVM's or
+    /// Intel's runtime, `auto` replaces libgomp, because only one runtime can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
     /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions looked up with dlsym. The dynamic loader
@@ -60,7 +60,7 @@ pub(crate) struct Libgomp {
 /// The treatment of libgomp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLibgomp {
-    /// Observe libgomp if the program may need it.
+    /// Observe libgomp if the program may need libgomp.
     #[default]
     Auto,
     /// Always observe libgomp, even for launchers and scripts, whose programs are not known in advance.
@@ -97,7 +97,8 @@ impl DebugDirs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Selecting part of a trace")]
 pub(crate) struct Part {
-    /// Select only this time window, for example 2.0s..2.5s, ..10ms or 2s..; slices that extend beyond it are cut
+    /// Select only this time window, for example 2.0s..2.5s, ..10ms or 2s..; slices that extend beyond the window are
+    /// cut
     #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
     /// Select only matching threads: a number (0 is the first thread of a process), an operating-system thread id, or

@@ -9,7 +9,7 @@ pub(crate) const OBSERVE: &str =
     "record with --libgomp observe: libomptgomp.so then gives libgomp the tools interface that it lacks";
 
 /// How to reach GCC programs that other programs start.
-pub(crate) const KEEP_PRELOAD: &str = "LD_PRELOAD contains the libraries that observe libgomp; if a launcher or script changes LD_PRELOAD, make it keep the old value, or let it start the program with `omptrace record -- PROGRAM`";
+pub(crate) const KEEP_PRELOAD: &str = "LD_PRELOAD contains the libraries that observe libgomp; a launcher or script that changes LD_PRELOAD must keep the old value, or start the program with `omptrace record -- PROGRAM`";
 
 /// How to record a program although LLVM's runtime lacks some of the functions that it calls.
 pub(crate) const INSIST: &str = "to trace the program on libgomp itself, record with --libgomp observe. Do not force the replacement with --libgomp replace: the program would run on two runtimes at once, and may crash or give wrong results";

@@ -107,7 +107,7 @@ impl Diagnosis {
             )),
             Kind::Static { openmp: true } => Diagnosis::new(
                 Traceable::No,
-                format!("{path} is linked statically, including its OpenMP runtime, so it cannot load a tool"),
+                format!("{path} is linked statically, including its OpenMP runtime, so the program cannot load a tool"),
             )
             .remedy("link the program dynamically (without -static)"),
             Kind::Static { openmp: false } => Diagnosis::new(

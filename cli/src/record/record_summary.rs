@@ -143,7 +143,9 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Stats>, arguments: &s
     let estimate = part.and_then(|part| Estimate::of(part, wall));
     let words = match &estimate {
         Some(estimate) => estimate.words(),
-        None => "The analysis did not finish within its time limit. To complete it, run:".to_owned(),
+        None => {
+            "The analysis did not finish within its time limit. To complete the analysis, run:".to_owned()
+        }
     };
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     // A command is printed on one line, so that it can be copied.

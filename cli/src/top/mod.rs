@@ -37,7 +37,7 @@ const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 /// `omptrace top`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`top` reads the files to which the tracer writes, so it neither disturbs the program nor needs root privileges. It can show a process only after the process's first OpenMP construct, because the process has no trace before then.
+`top` reads the files to which the tracer writes, so it neither disturbs the program nor needs root privileges. A process is shown only after its first OpenMP construct, because the process has no trace before.
 
 Examples:
   omptrace top                         all traced programs that run here

@@ -140,8 +140,8 @@ fn what_cannot_be_compared_is_an_error() {
     fs::write(folder.join("damaged.json"), "{\"schema\": 1, \"threads\": 2}").unwrap();
     fs::write(folder.join("broken.json"), "{\"schema\": 1,").unwrap();
     for (words, error) in [
-        ("diff a.json", "there are no runs to compare with"),
-        ("diff a.json a.json a.json", "there are no runs to compare with"),
+        ("diff a.json", "there is no second set of runs"),
+        ("diff a.json a.json a.json", "there is no second set of runs"),
         ("diff a.json none.omptrace", "cannot read none.omptrace"),
         ("diff a.json other.json", "other.json is not the output"),
         ("diff a.json newer.json", "by a newer version of omptrace"),

@@ -43,7 +43,7 @@ causes! {
     /// LLVM's primary thread of a nested team reports the end of its region after it has returned the team. By then,
     /// another thread may have started a region with that team.
     MisnamedRegion Note "misnamed_region"
-        "some events for the end of a parallel region identified the region of another thread; each of these events is assigned to the region of the task that reported the end";
+        "some events for the end of a parallel region identified a region of another thread; each of these events was assigned to the region of the task that reported the end";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
     ReportedAgain Note "reported_again" "the starts of some constructs were reported more than once; each start was counted once";
     /// OpenUH and TAU: a thread was idle before tracing began, or the end of a wait is reported that did not take

@@ -121,7 +121,7 @@ quirks! {
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// GCC calls `GOMP_barrier` for both kinds. Barriers that are known to be implicit have a kind of their own.
     barriers_of_one_kind
-        "barriers that seem explicit may be implicit barriers of loops, because GCC calls the same function for both"
+        "barriers that seem explicit may be implicit barriers of loops, because GCC calls the same function for both kinds of barriers"
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// In both, tools ask the runtime for ids, which it numbers consecutively.
     ids_of_runtime

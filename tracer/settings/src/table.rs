@@ -230,13 +230,13 @@ settings! {
         variable: "OMPTRACE_ON_FULL",
         default: "write",
         recorded: true,
-        meaning: "What a thread does when its buffer is full: it writes the events itself, or drops and counts them.",
+        meaning: "What to do if a thread's buffer is full: the thread writes the events itself, or drops and counts the events.",
         option: Some(CommandLineOption {
             long: "on-full",
             short: None,
             value_name: "ACTION",
             bare: None,
-            help: "What a thread does when its buffer is full and the disk cannot keep up: it writes the events itself, or drops and counts them",
+            help: "What to do if a thread's buffer is full and the disk cannot keep up: the thread writes the events itself, or drops and counts the events",
         }),
     }
     compress: Compress {
