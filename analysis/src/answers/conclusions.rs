@@ -84,7 +84,7 @@ impl MergeableAnswers {
             ", and omptrace record --cpu-time shows where other threads used the CPUs"
         };
         Some(format!(
-            "threads were off the CPU for {:.2} s of their useful time: omptrace record --waits shows where the threads waited{or}",
+            "threads were off the CPU for {:.2} s of their useful time; omptrace record --waits shows where the threads waited{or}",
             ns as f64 / 1e9
         ))
     }

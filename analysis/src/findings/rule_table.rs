@@ -101,7 +101,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: SEVERAL_MUTEXES,
         title: "Contention for several mutexes",
-        when: "threads wait for several mutexes, and removing the waits for all of them together would save more than the sum of the savings for each mutex alone",
+        when: "threads wait for several mutexes, and removing all these waits at once would save more than the sum of the savings for each mutex alone",
     },
     Rule {
         id: "ordered_serialises",

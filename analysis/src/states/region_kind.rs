@@ -179,20 +179,20 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             !barriers || !reports.members,
             wants_barriers,
             Cause::Imbalance,
-            "barriers and their teams; waits at barriers count as useful time or as barrier time",
+            "barriers and their teams, so waits at barriers count as useful time or as barrier time",
         ),
-        (!barriers, wants_barriers, Cause::Barrier, "barriers; waits at barriers count as useful time"),
+        (!barriers, wants_barriers, Cause::Barrier, "barriers, so waits at barriers count as useful time"),
         (
             !barriers || !reports.tasks,
             Some(wants_barriers == Some(true) && wants.tasks),
             Cause::TaskStarvation,
-            "barriers or the times at which tasks run; the time in which threads lack tasks counts as barrier time or as useful time",
+            "barriers or the times at which tasks run, so time in which threads have no task counts as barrier time or as useful time",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits && !reports.taskgroup_waits,
             wants_taskwaits,
             Cause::TaskWait,
-            "taskwaits; waits in taskwaits count as useful time",
+            "taskwaits, so waits in taskwaits count as useful time",
         ),
         (
             !reports.inlined,
@@ -210,7 +210,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             !reports.lock_waits,
             Some(wants.lock_waits),
             Cause::Lock,
-            "waits for locks; these waits count as useful time",
+            "waits for locks, so these waits count as useful time",
         ),
         (
             has_doacross,
@@ -222,7 +222,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             !reports.critical_waits,
             Some(wants.critical_waits),
             Cause::Critical,
-            "waits for critical regions; these waits count as useful time",
+            "waits for critical regions, so these waits count as useful time",
         ),
     ];
     let unseen = rows.into_iter().filter(|(is_unseen, ..)| *is_unseen);

@@ -28,7 +28,7 @@ use crate::seal::summaries;
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Several inputs are merged into one timeline and aligned by means of the clocks of their hosts. Processes are sorted by MPI rank, then by start time; the Perfetto UI instead shows processes with more slices first.
+Several inputs are merged into one timeline. The times of the inputs are aligned by means of the clocks of their hosts. Processes are sorted by MPI rank, then by start time; the Perfetto UI instead shows processes with more slices first.
 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
@@ -53,8 +53,8 @@ pub(crate) struct Convert {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// Divide the timeline into files of about SIZE each before compression, for example 500M (chrome and perfetto
-    /// only). Each file can be opened on its own. The files are named OUT with -001, -002 and so on before the
+    /// Divide the timeline into several files, each of about SIZE before compression, for example 500M (chrome and
+    /// perfetto only). Each file can be opened on its own. The files are named OUT with -001, -002 and so on before the
     /// extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 format.name
             ))
             .hint(match format.is_tables() {
-                true => "to export only a part of the processes, use --part 1/4",
+                true => "to export only a quarter of the processes, use --part 1/4",
                 false => "to export a time window, use --window 2.0s..2.5s",
             }));
         }

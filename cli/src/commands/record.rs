@@ -96,8 +96,8 @@ pub(crate) struct Record {
     /// How to record.
     #[command(flatten)]
     pub(crate) tracer: Tracer,
-    /// Also record waits outside OpenMP: pthread mutexes, condition variables and joins, semaphores, sleeps, input and output
-    /// [LD_PRELOAD]
+    /// Also record waits outside OpenMP: for pthread mutexes, condition variables and joins, for semaphores, in sleeps,
+    /// and for input and output [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
     /// When to record MPI calls: always, never, or only if the program needs an MPI library or is started by an MPI

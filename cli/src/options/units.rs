@@ -82,7 +82,7 @@ pub(crate) fn window_or_steps(text: &str) -> Result<Window, String> {
     if first <= last {
         Ok(Window::Steps((first, last)))
     } else {
-        Err("the window ends before it starts".to_owned())
+        Err("the last time step must not come before the first time step".to_owned())
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let digits = text.trim().trim_end_matches('%').trim_end();
     match digits.parse::<f64>() {
         Ok(number) if (0.0..=1e6).contains(&number) => Ok(number / 100.0),
-        _ => Err("write a percentage as 2 or 0.5%".to_owned()),
+        _ => Err("write a percentage as 2% or 0.5%".to_owned()),
     }
 }
 

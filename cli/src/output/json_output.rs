@@ -40,8 +40,8 @@ pub(crate) struct AnswerOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print one value of the JSON output, for example findings.0.text. A field name after a list selects that field of
-    /// every element, for example regions.line
+    /// Print one value of the JSON output, for example findings.0.text. A field name after the name of a list selects
+    /// this field of every element of the list, for example regions.line
     #[arg(long, value_name = "PATH")]
     pub(crate) select: Option<String>,
     /// Print at most N rows of each list or table; 0 means no limit

@@ -63,7 +63,7 @@ impl Words {
         if self.name_one_of(ROOT_CHANGERS) {
             return Some((
                 "the program ran in another root directory, which does not contain the tracer's libraries",
-                "install omptrace in that root directory as well, make sure that /proc is mounted there, and start the program there with: omptrace record -- PROGRAM",
+                "install omptrace in that root directory as well, mount /proc in that directory, and start the program there with: omptrace record -- PROGRAM",
             ));
         }
         if self.clear_environment() {

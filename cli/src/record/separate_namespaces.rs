@@ -48,7 +48,7 @@ pub(crate) fn report(
             "record with --audit, which also observes libraries loaded by dlopen with RTLD_DEEPBIND"
         }
         _ => {
-            "load the library without RTLD_DEEPBIND, or build it with clang: it then uses LLVM's runtime, which loads the tracer itself"
+            "load the library without RTLD_DEEPBIND, or build the library with clang, so that it uses LLVM's runtime, which loads the tracer itself"
         }
     });
     true

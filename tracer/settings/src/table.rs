@@ -143,7 +143,7 @@ settings! {
         variable: "OMPTRACE_CPU_TIME",
         default: "0",
         recorded: true,
-        meaning: "Set to 1 to separate preempted time from useful time, with the counters `task-clock`, `context-switches` and `preemptions`.",
+        meaning: "Set to 1 to distinguish preempted time from useful time by means of the counters `task-clock`, `context-switches` and `preemptions`.",
         option: Some(CommandLineOption {
             long: "cpu-time",
             short: None,
@@ -209,7 +209,7 @@ settings! {
             short: None,
             value_name: "SIZE",
             bare: None,
-            help: "Size of each thread's event buffer, for example 4M; from 256K to 1G",
+            help: "Size of each thread's event buffer, from 256K to 1G, for example 4M",
         }),
     }
     device_buffer: Bytes<{ 4 << 10 }, { 64 << 20 }> {
@@ -256,13 +256,13 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool, the file that stores events while the program runs, for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, `$TMPDIR` (`/tmp` if `TMPDIR` is not set).",
+        meaning: "Directory of the spool (the file that stores events while the program runs), for example /dev/shm. The default is the directory of the trace or, if this directory is on a network file system, `$TMPDIR` (`/tmp` if `TMPDIR` is not set).",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
             value_name: "DIR",
             bare: None,
-            help: "Directory for the spool (the file that holds the event buffers) while the program runs, for example /dev/shm [default: the directory of the trace]",
+            help: "Directory for the spool, for example /dev/shm. The spool is the file that holds the event buffers while the program runs [default: the directory of the trace]",
         }),
     }
     ranks: Option<RankList> {

@@ -94,7 +94,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "perfetto",
         extension: "pftrace",
-        description: "Perfetto's own format, for ui.perfetto.dev: a third of the size of Chrome's JSON, with more details",
+        description: "Perfetto's own format, for ui.perfetto.dev; a third of the size of Chrome's JSON, and more details",
         // The importer needs 150 bytes of memory per slice and 75 per argument, and a 32-bit address space has 4 GB.
         viewer_bytes: Some(800_000_000),
         max_depth: PERFETTO_DEPTH,
@@ -119,7 +119,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "firefox",
         extension: "firefox.json",
-        description: "a profile for profiler.firefox.com: samples by thread, regions as markers",
+        description: "a profile for profiler.firefox.com, with the samples of each thread, and with regions as markers",
         viewer_bytes: Some(1_000_000_000),
         max_depth: None,
         needs_samples: true,
@@ -129,7 +129,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "folded",
         extension: "folded",
-        description: "folded stacks of samples, for flame graphs: flamegraph.pl, speedscope",
+        description: "folded stacks of samples, for flame graphs (flamegraph.pl, speedscope)",
         viewer_bytes: None,
         max_depth: None,
         needs_samples: true,
@@ -139,7 +139,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "pprof",
         extension: "pb.gz",
-        description: "a profile for pprof (go tool pprof, speedscope, Grafana): samples with threads and source lines",
+        description: "a profile for pprof (go tool pprof, speedscope, Grafana), with the threads and source lines of samples",
         viewer_bytes: None,
         max_depth: None,
         needs_samples: true,

@@ -198,7 +198,7 @@ impl Text<'_> {
                     percents(share)
                 )
             }
-            _ => "no significant difference; with so few runs, only a much larger change would be detected"
+            _ => "no significant difference; with so few runs, only very large changes would be detected"
                 .to_owned(),
         }
     }

@@ -569,7 +569,7 @@ locks                          2.39 s      6.0  #
             },
             not_seen: vec![NotSeen {
                 cause: Cause::Lock,
-                reason: "the runtime does not report waits for locks; these waits count as useful time"
+                reason: "the runtime does not report waits for locks, so these waits count as useful time"
                     .to_owned(),
             }],
             ..Answers::default()
@@ -593,7 +593,7 @@ locks                          2.39 s      6.0  #
             middle,
             "iciency 61.0 % = load balance 80.0 % x communication 76.3 %
 communication 76.3 % = serialisation 95.3 % x transfer 80.0 %
-not visible: locks: the runtime does not report waits for locks; these waits
+not visible: locks: the runtime does not report waits for locks, so these waits
 count as useful time
 critical path: 800 us of 1.00 ms are useful work; 75.0 % at stencil.c:35
 

@@ -384,7 +384,7 @@ impl By {
         (
             By::Function,
             "function",
-            "Functions, by samples: CPU time without callees (self) and with callees (total)",
+            "Functions, according to samples: CPU time without callees (self) and with callees (total)",
         ),
         (By::Counter, "counter", "Counters of each construct: instructions per cycle, page faults etc."),
         (By::Thread, "thread", "Threads"),
