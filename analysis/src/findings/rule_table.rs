@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "oversubscribed_host",
         title: "Processes share CPUs while others are free",
-        when: "the processes of a job on one host may use only some of the host's CPUs, the processes have more threads than there are CPUs that they may use, and the threads wait for a CPU",
+        when: "the processes of a job on one host may use only some of the host's CPUs, these CPUs are fewer than the threads of the processes, and threads wait for a CPU",
     },
     Rule {
         id: "target_wait",

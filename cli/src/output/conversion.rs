@@ -150,7 +150,7 @@ impl Conversion<'_> {
     fn print_size(&self, bytes: u64) {
         if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
             message::warning(&format!(
-                "the output has {}, which is more than viewers can open in {} format",
+                "the output has a size of {}, which is more than viewers can open in {} format",
                 message::bytes(bytes),
                 self.format.name
             ));
