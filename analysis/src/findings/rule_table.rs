@@ -65,7 +65,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "memory_bound",
         title: "Code that waits for memory",
-        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, the finding also requires at least 10 misses per 1000 instructions. If only stalled cycles were counted, the back end must be stalled in at least half of the cycles",
+        when: "according to counters, threads execute fewer than 0.5 instructions per cycle in a construct. If cache misses were counted, the finding also requires at least 10 misses per 1000 instructions. If only stalled cycles were counted, the back end must be stalled in at least half of the cycles",
     },
     Rule {
         id: "narrow_team",
@@ -166,12 +166,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "idle_during_mpi",
         title: "Idle threads during MPI calls",
-        when: "threads have nothing to do while another thread is in an MPI call, because no parallel region is open, and parallel regions have work that could be done at this time",
+        when: "no parallel region is open while a thread is in an MPI call, so the other threads have nothing to do. Parallel regions have work that these threads could do during the call",
     },
     Rule {
         id: "serialised_exchange",
         title: "Messages that wait for each other",
-        when: "all ranks of an MPI job have traces, and rank A waits for rank B, which first waits for a message from rank C. Every rank waits for other ranks at some point of the run",
+        when: "all ranks of an MPI job have traces, and rank A waits for rank B, because rank B itself first waits for a message from rank C. Every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "no_overlap",
@@ -181,12 +181,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_messages",
         title: "Many small messages",
-        when: "all ranks of an MPI job have traces, and the rank with the shortest waits sends or receives 100 or more messages of up to 4 KiB. They could have been combined, because the sender received nothing in between",
+        when: "all ranks of an MPI job have traces, and the rank that waits least for other ranks sends or receives at least 100 messages of up to 4 KiB. These messages could have been combined, because the sender received nothing in between",
     },
     Rule {
         id: "unsuccessful_tests",
         title: "Tests for messages that find nothing",
-        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either these calls slow down the work between them, or a rank spends its time calling them before it works",
+        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either a rank works between these calls, and the calls slow down this work, or a rank does little but make such calls, and has work to do afterwards",
     },
     Rule {
         id: "mpi_in_critical",
@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "oversubscribed_host",
         title: "Processes share CPUs while others are free",
-        when: "the processes of a job on one host are restricted to some of its CPUs, they have more threads than these CPUs, and their threads wait for a CPU",
+        when: "the processes of a job may use only some of the CPUs of a host, have more threads than there are CPUs that they may use, and their threads wait for a CPU",
     },
     Rule {
         id: "target_wait",
@@ -236,7 +236,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "recording and writing events takes more than 1 % of the threads' time (other findings are reported from a saving of 3 % of the wall time on). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
+        when: "recording and writing events takes more than 1 % of the threads' time (for other findings, the threshold is a saving of 3 % of the wall time). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
     },
 ];
 
