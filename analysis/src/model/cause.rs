@@ -54,7 +54,7 @@ causes! {
     Mpi "mpi" "MPI communication": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. This cause is shown only if MPI calls were recorded.";
     MpiWait "mpi_wait" "waits for ranks": "The thread waits in an MPI call that communicates, because another process has not yet started the operation on which the call depends. This cause is shown only if the MPI calls of all ranks were recorded.";
     MpiTransfer "mpi_transfer" "MPI transfers": "The thread is in an MPI call that communicates, but does not wait for another process. This cause is shown only if the MPI calls of all ranks were recorded.";
-    MpiOther "mpi_other" "other MPI calls": "The thread is in an MPI call that is not counted as communication, such as a call that initialises the library, creates a communicator or accesses a file. This cause is shown only if MPI calls were recorded.";
+    MpiOther "mpi_other" "other MPI calls": "The thread is in an MPI call that is not counted as communication, such as a call that initializes the library, creates a communicator or accesses a file. This cause is shown only if MPI calls were recorded.";
     Preempted "preempted" "preemption": "The thread was ready to run, but another thread was using its CPU. This cause is shown only if the counters for preemption were recorded.";
     Tracer "tracer" "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved" "not recorded": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";

@@ -80,7 +80,7 @@ events! {
             [actual_parallelism: u32, index: u32] = Last<Member>,
             [flags: ompt_task_flag_t] = Last<ImplicitFlags>,
         }
-        /// A thread waits in a synchronization region (19.5.2.14).
+        /// A thread waits in a synchronisation region (19.5.2.14).
         16 SyncRegionWait = 16 "sync_region_wait" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
             [parallel_data: Id] = Last<Parallel>,
             [task_data: Id] = Last<Task>,
