@@ -10,7 +10,7 @@ pub(crate) mod effort;
 pub(crate) mod mergeable;
 pub(crate) mod of_process;
 
-pub use crate::findings::{RULES, Rule, at};
+pub use crate::findings::{RULES, Rule, at, tracing_note};
 pub use crate::model::accounting::Accounting;
 pub use crate::model::answers::{
     Answers, Blame, Blocked, CriticalPath, Efficiency, Finding, FunctionName, FunctionShare, LoopAnswer,

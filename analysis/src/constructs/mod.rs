@@ -595,8 +595,7 @@ impl Collector {
         traced.stats = ProcessStats::of(&traced.process, begin, end, threads, main);
         traced.stats.id = self.number;
         let name = &traced.process.name;
-        let unknown = unknown(&traced.process.reports, seen);
-        traced.stats.unknown = unknown.map(str::to_owned).collect();
+        traced.stats.unknown = unknown(&traced.process.reports, seen).collect();
         let notes = traced.stats.unknown.iter();
         self.notes.extend(notes.map(|note| format!("{name}: {note}")));
     }

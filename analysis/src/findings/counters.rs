@@ -45,7 +45,7 @@ fn of_place(counts: &WorkCounts, threads: u64, duration: u64) -> Option<Finding>
     figures.extend(cache_misses.map(|misses| ("cache_misses", misses)));
     figures.extend(stalled_cycles.map(|stalled| ("stalled_cycles_backend", stalled)));
     let text = format!(
-        "threads execute {ipc:.2} instructions per cycle {}, which is typical of code that waits for memory: process data in memory order and in blocks that fit into the caches, and initialise data on the thread that uses it",
+        "threads execute {ipc:.2} instructions per cycle {}, which is typical of code that waits for memory: process data in memory order and in blocks that fit into the caches, and initialize data on the thread that uses it",
         at(&counts.place)
     );
     Some(finding("memory_bound", counts.place.clone(), gain_ns, text, &figures))

@@ -38,6 +38,15 @@ use crate::model::worst_instances::MAX_INSTANCES;
 use crate::what_if::Change;
 use crate::what_if::scenario::{Plan, Target};
 
+/// A warning about the savings of other findings, if tracing takes 10 % of the wall time or more.
+pub fn tracing_note(answers: &Answers) -> Option<&'static str> {
+    const NOTE: &str = "the savings are estimated for the run with tracing, which is much slower than the program alone: without tracing, the problems cost less time";
+    let (of_tracer, others): (Vec<_>, Vec<_>) =
+        answers.findings.iter().partition(|finding| finding.id == TRACER_DISTURBS);
+    let is_much = of_tracer.iter().any(|finding| finding.gain_ns >= answers.duration_ns.div_ceil(10));
+    (is_much && !others.is_empty()).then_some(NOTE)
+}
+
 /// A row of blame, with what is known of its place.
 struct Row<'a> {
     cause: Cause,

@@ -35,10 +35,7 @@ impl Case<'_> {
             None if self.part.functions.has_samples => (String::new(), ""),
             None => (String::new(), " (to see the functions in this code, record with --sample)"),
         };
-        format!(
-            "{}{inside} keeps the other threads idle: parallelise this code{hint}",
-            serial_words(row.place)
-        )
+        format!("{}{inside} keeps the other threads idle: parallelise this code{hint}", row.place.in_words())
     }
 
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
@@ -290,14 +287,4 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         ),
     };
     format!("threads {what} {at}: {remedy}")
-}
-
-/// Serial code in words. What lies between visits of one region has a shorter name.
-fn serial_words(place: &Place) -> String {
-    let name = place.construct_name();
-    let ends = name.strip_prefix("serial code from ").and_then(|ends| ends.split_once(" to "));
-    match ends {
-        Some((from, to)) if from == to => format!("serial code between executions of the region at {to}"),
-        _ => name,
-    }
 }

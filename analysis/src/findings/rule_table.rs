@@ -65,7 +65,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "memory_bound",
         title: "Code that waits for memory",
-        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, the finding also requires at least 10 misses per 1000 instructions. If only stalled cycles were counted, the back end must be stalled in at least half of the cycles",
+        when: "according to counters, threads execute fewer than 0.5 instructions per cycle in a construct. If cache misses were counted, the finding also requires at least 10 misses per 1000 instructions. If only stalled cycles were counted, the back end must be stalled in at least half of the cycles",
     },
     Rule {
         id: "narrow_team",
@@ -166,12 +166,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "idle_during_mpi",
         title: "Idle threads during MPI calls",
-        when: "no parallel region is open while a thread is in an MPI call, so the other threads have nothing to do. These threads could execute a part of the work of parallel regions at this time",
+        when: "no parallel region is open while a thread is in an MPI call, so the other threads have nothing to do. Parallel regions have work that these threads could do during the call",
     },
     Rule {
         id: "serialised_exchange",
         title: "Messages that wait for each other",
-        when: "all ranks of an MPI job have traces, and rank A waits for rank B, which first waits for a message from rank C. Every rank waits for other ranks at some point of the run",
+        when: "all ranks of an MPI job have traces, and rank A waits for rank B, because rank B itself first waits for a message from rank C. Every rank waits for other ranks at some point of the run",
     },
     Rule {
         id: "no_overlap",
@@ -181,12 +181,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_messages",
         title: "Many small messages",
-        when: "all ranks of an MPI job have traces, and the rank with the shortest waits sends or receives 100 or more messages of up to 4 KiB. These messages could have been combined, because the sender received no message between them",
+        when: "all ranks of an MPI job have traces, and the rank that waits least for other ranks sends or receives at least 100 messages of up to 4 KiB. These messages could have been combined, because the sender received no message between them",
     },
     Rule {
         id: "unsuccessful_tests",
         title: "Tests for messages that find nothing",
-        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either a rank works between these calls, and the calls slow down this work; or the rank does little else than call these functions, although it has work to do afterwards",
+        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either a rank works between these calls, and the calls slow down this work, or a rank does little but make such calls, and has work to do afterwards",
     },
     Rule {
         id: "mpi_in_critical",

@@ -35,10 +35,10 @@ macro_rules! causes {
 causes! {
     Useful "useful" "useful work": "The thread runs the program's code: serial code on an initial thread, code in a region, or an explicit task.";
     Serial "serial" "serial code": "The thread has nothing to do, because no parallel region is open.";
-    IdleInMpi "idle_in_mpi" "idle during MPI": "The thread has nothing to do, because no parallel region is open while another thread is in an MPI call. Shown only if MPI calls were recorded.";
+    IdleInMpi "idle_in_mpi" "idle during MPI": "Another thread is in an MPI call, and this thread has nothing to do, because no parallel region is open. This cause is shown only if MPI calls were recorded.";
     NarrowTeam "narrow_team" "small teams": "The thread has nothing to do, because the open parallel regions have fewer than N threads (N is the peak number of threads).";
     Fork "fork" "thread start-up": "A parallel region has started, but the thread's implicit task in this region has not.";
-    Join "join" "end of region": "The thread still waits at the end of the region although all threads of the team have arrived and the last task has ended; or the thread has left the region, but the region has not ended yet.";
+    Join "join" "end of region": "The thread still waits at the end of a parallel region, although all threads of the team have arrived there and the last task has ended; or the thread has left the region, but the region has not ended yet.";
     Imbalance "imbalance" "load imbalance": "The thread waits at a barrier for a thread of its team that has not arrived.";
     Barrier "barrier" "barriers": "The thread is in a barrier at which all threads of the team have arrived and no task is running.";
     TaskWait "task_wait" "waiting for tasks": "The thread waits in a taskwait or at the end of a taskgroup, and runs no task.";
@@ -50,12 +50,12 @@ causes! {
     Reduction "reduction" "reductions": "The thread combines the results of a reduction.";
     Target "target" "devices": "The thread executes the host's part of a target construct, for example launches a kernel, transfers data, or waits for the device.";
     Runtime "runtime" "OpenMP runtime": "The thread is in the OpenMP runtime for a reason that no other cause covers.";
-    ExternalWait "external_wait" "waits outside OpenMP": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
-    Mpi "mpi" "MPI communication": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
-    MpiWait "mpi_wait" "waits for ranks": "The thread is in an MPI call that communicates, and waits until another process starts the operation on which the call depends. Shown only if the MPI calls of all ranks were recorded.";
-    MpiTransfer "mpi_transfer" "MPI transfers": "The thread is in an MPI call that communicates, but does not wait for another process. Shown only if the MPI calls of all ranks were recorded.";
-    MpiOther "mpi_other" "other MPI calls": "The thread is in an MPI call that is not counted as communication, such as a call that initialises the library, creates a communicator or accesses a file. Shown only if MPI calls were recorded.";
-    Preempted "preempted" "preemption": "The thread was ready to run, but another thread was using its CPU. Shown only if the counters for preemption were recorded.";
+    ExternalWait "external_wait" "waits outside OpenMP": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. This cause is shown only if waits were recorded.";
+    Mpi "mpi" "MPI communication": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. This cause is shown only if MPI calls were recorded.";
+    MpiWait "mpi_wait" "waits for ranks": "The thread waits in an MPI call that communicates, because another process has not yet started the operation on which the call depends. This cause is shown only if the MPI calls of all ranks were recorded.";
+    MpiTransfer "mpi_transfer" "MPI transfers": "The thread is in an MPI call that communicates, but does not wait for another process. This cause is shown only if the MPI calls of all ranks were recorded.";
+    MpiOther "mpi_other" "other MPI calls": "The thread is in an MPI call that is not counted as communication, such as a call that initializes the library, creates a communicator or accesses a file. This cause is shown only if MPI calls were recorded.";
+    Preempted "preempted" "preemption": "The thread was ready to run, but another thread was using its CPU. This cause is shown only if the counters for preemption were recorded.";
     Tracer "tracer" "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved" "not recorded": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";
 }

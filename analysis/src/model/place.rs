@@ -301,6 +301,20 @@ impl Place {
         }
     }
 
+    /// The place in words: the same as [`Place::long`], but serial code is named only by the regions around it, such as
+    /// `serial code before stencil.c:35` or `serial code between executions of stencil.c:35`.
+    pub fn in_words(&self) -> String {
+        if !self.is_serial() {
+            return self.long();
+        }
+        let name = self.construct_name();
+        let ends = name.strip_prefix(SERIAL).and_then(|rest| rest.strip_prefix(" from ")?.split_once(" to "));
+        match ends {
+            Some((from, to)) if from == to => format!("{SERIAL} between executions of {to}"),
+            _ => name,
+        }
+    }
+
     /// The same as [`Place::key_with_sentinel`], but without the function if no line is known.
     fn without_function(&self) -> String {
         match self.line_name() {
@@ -435,6 +449,10 @@ mod tests {
         assert_eq!((&*before.short(), &*before.at_short()), ("before a.c:7", "before a.c:7"));
         let between = Place::serial(Some(&region(7)), Some(&region(9)));
         assert_eq!(between.at_short(), "before a.c:9");
+        assert_eq!(before.in_words(), "serial code before a.c:7");
+        assert_eq!(between.in_words(), "serial code from a.c:7 to a.c:9");
+        let repeated = Place::serial(Some(&region(7)), Some(&region(7)));
+        assert_eq!(repeated.in_words(), "serial code between executions of a.c:7");
         assert_eq!(Place::serial(None, None).at_short(), "at serial code");
     }
 

@@ -167,59 +167,87 @@ pub(crate) struct Seen {
 }
 
 /// The numbers, in words, that are unknown for a process whose runtime reports only this.
-pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> {
+pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = String> {
+    let wants = reports.requested;
+    // Whether the numbers are unknown; whether the user wants the events that show them, if they are the reason; the
+    // numbers; and these events, and where the time counts.
     let rows = [
         (
             seen.unobserved,
+            None,
             "the activity of threads while recording was off, and during periods whose events were lost or overwritten",
+            "",
         ),
         (
             seen.parts_of_tasks,
+            None,
             "the number and duration of explicit tasks, because tasks have no ids; if a task is suspended and resumed, each part of this task is shown as a separate task",
+            "",
         ),
-        (
-            !reports.task_ends,
-            "the number of explicit tasks, because the runtime did not report explicit tasks",
-        ),
+        (!reports.task_ends, Some(wants.task_ends), "the number of explicit tasks", "explicit tasks"),
         (
             !reports.members,
-            "the time of threads in parallel regions, how long regions wait for their threads, and load imbalance, because the runtime did not report which threads belong to a team",
+            Some(wants.members),
+            "the time of threads in parallel regions, how long regions wait for their threads, and load imbalance",
+            "which threads belong to a team",
         ),
         (
             !reports.barriers && !reports.barrier_waits,
-            "waits at barriers, because the runtime did not report these waits; the waiting time is counted as working time",
+            Some(wants.barriers || wants.barrier_waits),
+            "waits at barriers",
+            "these waits; the waiting time is counted as working time",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits,
-            "waits in taskwaits, because the runtime did not report these waits; the waiting time is counted as working time",
+            Some(wants.taskwaits || wants.taskwait_waits),
+            "waits in taskwaits",
+            "these waits; the waiting time is counted as working time",
         ),
         (
             !reports.taskgroup_waits,
-            "waits at the end of taskgroups, because the runtime did not report these waits; the waiting time is counted as working time",
+            Some(wants.taskgroup_waits),
+            "waits at the end of taskgroups",
+            "these waits; the waiting time is counted as working time",
         ),
         (
             !reports.lock_waits,
-            "waits for locks, because the runtime did not report these waits; the waiting time is counted as working time",
+            Some(wants.lock_waits),
+            "waits for locks",
+            "these waits; the waiting time is counted as working time",
         ),
         (
             !reports.critical_waits,
-            "waits for critical regions, because the runtime did not report these waits; the waiting time is counted as working time",
+            Some(wants.critical_waits),
+            "waits for critical regions",
+            "these waits; the waiting time is counted as working time",
         ),
         (
             !reports.inlined,
+            None,
             "loops with a static schedule, masked regions, atomic updates and reductions, because GCC inlines these constructs; the time of these constructs is counted as time of the enclosing region",
+            "",
         ),
         (
             !reports.barrier_kinds,
+            None,
             "the kinds of barriers, because GCC calls the same function for explicit and implicit barriers",
+            "",
         ),
         (
             !reports.tasks,
-            "the time of explicit tasks, because the runtime did not report when tasks ran; the time of a task is counted as time of the construct in which the task ran",
+            Some(wants.tasks),
+            "the time of explicit tasks",
+            "when tasks ran; the time of a task is counted as time of the construct in which the task ran",
         ),
     ];
-    let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);
-    rows.into_iter().filter_map(applies)
+    let unknown = rows.into_iter().filter(|(is_unknown, ..)| *is_unknown);
+    unknown.map(|(_, wanted, numbers, events)| match wanted {
+        None => numbers.to_owned(),
+        Some(true) => format!("{numbers}, because the runtime did not report {events}"),
+        Some(false) => {
+            format!("{numbers}, because the recorded types of events (--events) do not show {events}")
+        }
+    })
 }
 
 /// Number and durations of repeated executions.

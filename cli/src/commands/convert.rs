@@ -21,7 +21,8 @@ use crate::options::units;
 use crate::output::conversion::Conversion;
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::output_path::{Target, cannot_write};
-use crate::output::{message, progress, view_annotations};
+use crate::output::progress::Work;
+use crate::output::{message, view_annotations};
 use crate::seal::anonymise::Anonymiser;
 use crate::seal::summaries;
 
@@ -179,18 +180,17 @@ fn anonymise(arguments: &Convert, output: &Path) -> Result<Outcome> {
     }
     let symbols = arguments.debug_dirs.symbols();
     let mut anonymiser = Anonymiser::default();
-    let bar = progress::chunks("copying");
+    let work = Work::first_step("copying", 20);
     for (reader, copy) in readers.iter().zip(&copies) {
         let target = Target::open(copy, &paths)?;
         let metadata = anonymiser.metadata(reader, &symbols);
         let writer = target.writer().map_err(cannot_write(copy))?;
         let change = &mut |event: &mut _| anonymiser.event(event);
-        copy_changed(reader, metadata, change, writer, &mut progress::of_file(&bar))
+        copy_changed(reader, metadata, change, writer, &mut work.of_file(copies.len()))
             .map_err(|error| Failure::because(format!("cannot copy {}", reader.path().display()), &error))?;
         target.finish().map_err(cannot_write(copy))?;
     }
-    bar.finish_and_clear();
-    summaries::add(&copies, None, false);
+    summaries::add(&copies, None, false, work.next_step("analysing"));
     for copy in &copies {
         let bytes = fs::metadata(copy).map_err(cannot_write(copy))?.len();
         message::note(&format!("{}: {}", copy.display(), message::bytes(bytes)));

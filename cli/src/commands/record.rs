@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::message;
+use crate::output::progress::Work;
 use crate::output::quoted_path::typed_all;
 use crate::record::advice::{self, INSTALL_LIBOMP};
 use crate::record::annotations;
@@ -281,10 +282,14 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
                 "there may be more traces, but the directory in which processes register their traces cannot be read: {reason}"
             ));
         }
-        let done = sealing::seal_all(jobs);
-        let added = add_summaries(arguments, &summaries::completed(&done), &ran);
+        let work = summaries::completing(arguments.analyse != Analyse::Later);
+        let done = sealing::seal_all(jobs, &work);
+        let added = add_summaries(arguments, &summaries::completed(&done), &ran, work);
         sealing::report_problems(&done);
-        sealing::report_nameless(&done);
+        // The ranks of a job usually load the same modules, so the first rank's warnings are enough.
+        if !is_another_rank() {
+            sealing::report_nameless(&done);
+        }
         if let Decision::ReplaceBy(stand_in) = &decision {
             libgomp_replacement::report(&done, stand_in, &programs, &loader);
         }
@@ -294,17 +299,20 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
 }
 
 /// Adds summaries to the traces; `None` where nothing is to be analysed now.
-fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Option<Added> {
+fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran, work: Work) -> Option<Added> {
     let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
     let patience = match arguments.analyse {
         Analyse::Soon => Some(summaries::patience(Duration::from_nanos(ns))),
         Analyse::Wait => None,
         Analyse::Later => return None,
     };
+    let work = work.next_step("analysing");
     let (is_kept, is_talkative) = (!arguments.summary.no_summary, !arguments.quiet);
     Some(match traces {
-        [trace] if is_kept || is_talkative => summaries::add_in_time(trace, patience, is_kept, is_talkative),
-        _ if is_kept => summaries::add(traces, patience, is_talkative),
+        [trace] if is_kept || is_talkative => {
+            summaries::add_in_time(trace, patience, is_kept, is_talkative, work)
+        }
+        _ if is_kept => summaries::add(traces, patience, is_talkative, work),
         _ => Added::default(),
     })
 }
@@ -320,11 +328,10 @@ fn report_end(
     decision: &Decision,
 ) -> bool {
     let rank = LaunchedRank::of_this_process();
-    let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
     if done.iter().all(|done| done.result.is_err()) {
         return false;
     }
-    if arguments.quiet || is_another_rank {
+    if arguments.quiet || is_another_rank() {
         let (held, is_whole) = sealing::held(done);
         if !is_whole {
             message::warning(&format!("{}: {held}", typed_all(&summaries::completed(done))));
@@ -346,6 +353,11 @@ fn report_end(
     let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank, job };
     record_summary::report(&end, added);
     true
+}
+
+/// Whether this process is a rank of a job, but not the first.
+fn is_another_rank() -> bool {
+    LaunchedRank::of_this_process().is_some_and(|rank| rank.rank > 0)
 }
 
 const OUTPUT: &str = "OMPTRACE_OUTPUT";

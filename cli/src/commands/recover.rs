@@ -53,9 +53,12 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
             },
         })
         .collect();
-    let done = sealing::seal_all(jobs);
+    let work = summaries::completing(!arguments.summary.no_summary);
+    let done = sealing::seal_all(jobs, &work);
     if !arguments.summary.no_summary {
-        summaries::add(&summaries::completed(&done), None, true);
+        summaries::add(&summaries::completed(&done), None, true, work.next_step("analysing"));
+    } else {
+        work.finish();
     }
     sealing::report(&done);
     sealing::report_problems(&done);

@@ -52,10 +52,13 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
         })
         .collect();
     let mut outcome = Outcome::Success;
-    let done = sealing::seal_all(jobs);
+    let work = summaries::completing(!arguments.summary.no_summary);
+    let done = sealing::seal_all(jobs, &work);
     if !arguments.summary.no_summary {
         // With other names, it is another one.
-        summaries::add(&summaries::completed(&done), None, true);
+        summaries::add(&summaries::completed(&done), None, true, work.next_step("analysing"));
+    } else {
+        work.finish();
     }
     for done in done {
         let trace = message::near(&done.trace).display().to_string();

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use indicatif::ProgressBar;
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::halves;
@@ -12,7 +11,7 @@ use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Seve
 use serde_json::Value;
 
 use crate::output::message;
-use crate::output::progress;
+use crate::output::progress::Work;
 use crate::output::quoted_path::typed;
 use crate::output::temp_files;
 use crate::system::fd_limit::Limit;
@@ -54,26 +53,29 @@ pub(crate) struct MissingNames {
 const DESCRIPTORS: usize = 16;
 
 /// Completes all traces; the results are in the order of the jobs.
-pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<SealedTrace> {
-    let bar = progress::chunks("completing");
+pub(crate) fn seal_all(jobs: Vec<Job>, work: &Work) -> Vec<SealedTrace> {
+    let files = jobs.len();
     let seal = |job: Job| {
         let mut missing = MissingNames::default();
-        SealedTrace { result: seal_one(&job, &mut missing, &bar), trace: job.trace, missing }
+        let result = seal_one(&job, &mut missing, &mut work.of_file(files));
+        SealedTrace { result, trace: job.trace, missing }
     };
-    let done = match Limit::is_enough_for(DESCRIPTORS) {
+    match Limit::is_enough_for(DESCRIPTORS) {
         true => in_parallel(jobs, seal),
         false => jobs.into_iter().map(seal).collect(),
-    };
-    bar.finish_and_clear();
-    done
+    }
 }
 
 /// Completes a trace without showing progress.
 pub(crate) fn seal_quietly(job: Job) -> Result<Sealed, String> {
-    seal_one(&job, &mut MissingNames::default(), &ProgressBar::hidden())
+    seal_one(&job, &mut MissingNames::default(), &mut |_, _| {})
 }
 
-fn seal_one(job: &Job, missing: &mut MissingNames, bar: &ProgressBar) -> Result<Sealed, String> {
+fn seal_one(
+    job: &Job,
+    missing: &mut MissingNames,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Sealed, String> {
     let mut additions = job.additions.clone();
     if let Some(options) = &job.symbols
         && let Ok(reader) = Reader::open(&job.trace)
@@ -85,7 +87,7 @@ fn seal_one(job: &Job, missing: &mut MissingNames, bar: &ProgressBar) -> Result<
         additions[symbols::KEY] = table.to_json();
     }
     temp_files::will_make(seal::temporary(&job.trace));
-    seal(&job.trace, additions, job.in_doubt, &mut progress::of_file(bar)).map_err(|error| match error {
+    seal(&job.trace, additions, job.in_doubt, progress).map_err(|error| match error {
         SealError::Running => {
             format!(
                 "the process is still running; when it has ended, run: omptrace recover {}",

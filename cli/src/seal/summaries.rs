@@ -7,14 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::ProgressBar;
 use omptrace_analysis::Stats;
 use omptrace_analysis::summary::{NewSummary, NoSummary, Summary, WriteError};
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
+use crate::output::progress::{self, Work};
 use crate::output::quoted_path::typed;
-use crate::output::{message, progress, signals};
+use crate::output::{message, signals};
 use crate::seal::sealing::SealedTrace;
 
 /// Whether traces get summaries.
@@ -61,6 +61,14 @@ pub(crate) fn patience(ran: Duration) -> Duration {
     (Duration::from_millis(1500) + ran / 10).min(most)
 }
 
+/// The bar for completing traces, and for analysing them afterwards if they are analysed.
+pub(crate) fn completing(and_analysed: bool) -> Work {
+    match and_analysed {
+        true => Work::first_step("completing", 20),
+        false => Work::one_step("completing"),
+    }
+}
+
 /// The traces that were completed.
 pub(crate) fn completed(done: &[SealedTrace]) -> Vec<PathBuf> {
     let sealed = done.iter().filter(|done| done.result.is_ok());
@@ -69,12 +77,13 @@ pub(crate) fn completed(done: &[SealedTrace]) -> Vec<PathBuf> {
 
 /// Adds a summary to each trace without one, until the time runs out. If requested, reports traces that did not get
 /// one, except for traces that cannot have one.
-pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: bool) -> Added {
+pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: bool, work: Work) -> Added {
     let until = patience.map(|patience| Instant::now() + patience);
     let lacking: Vec<PathBuf> =
         traces.iter().filter(|trace| !matches!(Summary::read(trace), Ok(Some(_)))).cloned().collect();
     let alone = traces.len() == 1;
-    let mut missing = lacking.len();
+    let all = lacking.len();
+    let mut missing = all;
     let (sender, receiver) = mpsc::channel();
     let analysis = move || {
         in_parallel(lacking, |trace| {
@@ -99,6 +108,7 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
             break;
         };
         missing -= 1;
+        work.set((all - missing) as u64, all as u64);
         let Some((reader, analysed)) = analysed else {
             continue;
         };
@@ -107,6 +117,7 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
             Err(why) => note_lack(&trace, why, is_talkative, &mut too_large),
         }
     }
+    work.finish();
     // If the time is limited, `record` reports the rest, with the command to continue.
     let unfinished = if patience.is_some() { 0 } else { missing };
     if is_talkative {
@@ -128,8 +139,10 @@ pub(crate) fn add_in_time(
     patience: Option<Duration>,
     is_kept: bool,
     is_talkative: bool,
+    work: Work,
 ) -> Added {
-    let until = patience.map(|patience| Instant::now() + patience);
+    let begun = Instant::now();
+    let until = patience.map(|patience| begun + patience);
     let Ok(reader) = Reader::open(trace).map(Arc::new) else {
         return Added::default();
     };
@@ -145,11 +158,6 @@ pub(crate) fn add_in_time(
     }
     // If the handler cannot be installed, the signal ends this program as usual.
     let _interrupts = signals::note_interrupts();
-    let bytes = reader.summary().event_bytes;
-    let bar = match bytes > first {
-        true => progress::analysis(bytes),
-        false => ProgressBar::hidden(),
-    };
     let mut added = Added::default();
     let mut too_large = Vec::new();
     loop {
@@ -172,7 +180,11 @@ pub(crate) fn add_in_time(
                     // A first answer is there within a moment.
                     && !(signals::is_interrupted() && (added.part.is_some() || !is_talkative)) =>
             {
-                bar.set_position(reader.event_bytes_read());
+                let (read, all) = progress::read_of(&[&reader]);
+                work.set(read, all);
+                if let Some(patience) = patience {
+                    work.set(begun.elapsed().as_millis() as u64, patience.as_millis() as u64);
+                }
             }
             Err(_) => {
                 added.is_late = true;
@@ -180,7 +192,7 @@ pub(crate) fn add_in_time(
             }
         }
     }
-    bar.finish_and_clear();
+    work.finish();
     if is_talkative {
         report(0, &[], &too_large);
     }

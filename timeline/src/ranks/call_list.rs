@@ -116,7 +116,7 @@ fn obstacle(e: &CallBegin) -> Option<String> {
             "tests whether messages have arrived"
         }
         CallClass::one_sided if name.starts_with("MPI_Win_") && name != "MPI_Win_fence" => {
-            "synchronizes one-sided communication with some ranks only"
+            "synchronises one-sided communication with some ranks only"
         }
         _ if matches!(name, "MPI_Psend_init" | "MPI_Precv_init") => "uses partitioned communication",
         CallClass::collective | CallClass::nonblocking_collective | CallClass::start

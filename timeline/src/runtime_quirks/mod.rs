@@ -50,7 +50,7 @@ quirks! {
         |metadata| vendor(metadata) == Some(Vendor::Intel) && is_granted(metadata, "target_data_op_emi");
     /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and the preceding development versions of LLVM.
     numbers_of_drafts
-        "the constants for the kinds of synchronization, of mutexes and of dependences, and for the task status, have the values of TR4 and TR6 (drafts of OpenMP 5.0)"
+        "the constants for the kinds of synchronisation, of mutexes and of dependences, and for the task status, have the values of TR4 and TR6 (drafts of OpenMP 5.0)"
         |metadata| ["TR4", "TR6"].contains(&generation(metadata)) && !is_tr7(metadata);
     /// Development versions of LLVM from September to December 2018.
     numbers_of_tr7

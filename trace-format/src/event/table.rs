@@ -80,7 +80,7 @@ events! {
             [actual_parallelism: u32, index: u32] = Last<Member>,
             [flags: ompt_task_flag_t] = Last<ImplicitFlags>,
         }
-        /// A thread waits in a synchronization region (19.5.2.14).
+        /// A thread waits in a synchronisation region (19.5.2.14).
         16 SyncRegionWait = 16 "sync_region_wait" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
             [parallel_data: Id] = Last<Parallel>,
             [task_data: Id] = Last<Task>,
@@ -147,7 +147,7 @@ events! {
             [thread_data: Id] = Last<Thread>,
             [codeptr_ra: Address] = Code,
         }
-        /// A cancellation is activated or detected, or it discards a task (19.5.2.18).
+        /// A cancellation is activated, is detected, or discards a task (19.5.2.18).
         30 Cancel = 30 "cancel" () {
             [task_data: Id] = Last<Task>,
             [flags: ompt_cancel_flag_t] = Last<CancelFlags>,
@@ -169,11 +169,11 @@ events! {
             [start: u64] = Last<ChunkStart>,
             [iterations: u64] = Last<ChunkIterations>,
         }
-        /// The program calls a function of an interface other than OpenMP. `domain` identifies the interface: 1 is MPI,
-        /// whose functions are numbered in `adapters/mpi/api`. `object` is the handle of the communicator, window,
-        /// file, request or message. `peer` and `tag` are the values that the program passes, except for four values:
-        /// -1 stands for any rank or any tag, -2 for `MPI_PROC_NULL`, -3 for `MPI_ROOT`, and -4 means that the call has
-        /// no such argument. The buffer of the call contains `count` elements of `datatype`.
+        /// The program calls a function of an interface other than OpenMP. `domain` identifies the interface: 1 stands
+        /// for MPI, whose functions are numbered in `adapters/mpi/api`. `object` is the handle of the communicator,
+        /// window, file, request or message. `peer` and `tag` are the values that the program passes, except for four
+        /// values: -1 stands for any rank or any tag, -2 for `MPI_PROC_NULL`, -3 for `MPI_ROOT`, and -4 means that the
+        /// call has no such argument. The buffer of the call contains `count` elements of `datatype`.
         42 CallBegin = 281 "omptrace_call_begin" (class: CallClass) {
             [function: u32, domain: u32] = Here<0>,
             [object: Address] = Here<1>,
@@ -183,8 +183,9 @@ events! {
             [codeptr_ra: Address] = Code,
         }
         /// The function that was reported by `omptrace_call_begin` returns. `object` is the handle of the request or of
-        /// the object that the call created. If the call has a status, `peer`, `tag` and `bytes` describe the received
-        /// message; otherwise, they are -4, -4 and 0. A `peer` of -5 means that the operation was cancelled.
+        /// the object that the call created. If the call returned a status, `peer`, `tag` and `bytes` describe the
+        /// received message; otherwise, `peer` and `tag` are -4, and `bytes` is 0. A `peer` of -5 means that the
+        /// operation was cancelled.
         43 CallEnd = 282 "omptrace_call_end" (class: CallClass) {
             [function: u32, domain: u32] = Here<0>,
             [object: Address] = Last<CallObject>,
@@ -196,8 +197,8 @@ events! {
         /// The program marks the beginning of a range. `domain` and `name` are numbers of texts that
         /// `omptrace_object_defined` defines; 0 stands for no text. `category` is a number chosen by the program.
         /// `colour` is 0xAARRGGBB, or 0 if the program chose no colour. `instance` distinguishes ranges of one domain
-        /// that are not nested; for nested ranges, it is 0. `device` is the number by which the annotation interface
-        /// identifies the device.
+        /// that are not nested; for nested ranges, `instance` is 0. `device` is the number by which the annotation
+        /// interface identifies the device.
         44 AnnotationBegin = 287 "omptrace_annotation_begin" (kind: AnnotationKind) {
             [domain: u32, name: u32] = Named,
             [source: AnnotationSource, category: u32] = Here<0>,
@@ -206,8 +207,8 @@ events! {
             [instance: u64] = Here<3>,
             [device: u32] = Here<4>,
         }
-        /// The program marks the end of a range: of the thread's innermost range with the same source, domain and
-        /// instance or, if the thread has no such range, of a range of the process.
+        /// The program marks the end of a range: the thread's innermost range with the same source, domain and instance
+        /// or, if there is no such range, a range of the process.
         45 AnnotationEnd = 288 "omptrace_annotation_end" (kind: AnnotationKind) {
             [source: AnnotationSource, domain: u32] = Last<AnnotationDomain>,
             [instance: u64] = Last<AnnotationInstance>,
@@ -222,8 +223,8 @@ events! {
         }
         /// A data operation, reported by `ompt_callback_target_data_op` and not by its `_emi` variant (19.5.2.25). Some
         /// of Intel's runtimes pass an endpoint as an additional first argument. In traces of these runtimes, all
-        /// arguments after the endpoint are shifted by one position, and `tenth_argument` contains the last one. With
-        /// other runtimes, `tenth_argument` has no meaning.
+        /// arguments after the endpoint are shifted by one position, and `tenth_argument` contains the last argument.
+        /// In traces of other runtimes, `tenth_argument` has no meaning.
         TargetDataOp = 9 "target_data_op" {
             target_id: Address, host_op_id: Address, optype: Register<ompt_target_data_op_t>, src_addr: Address,
             src_device_num: Register<i32>, dest_addr: Address, dest_device_num: Register<i32>, bytes: u64,
@@ -292,11 +293,11 @@ events! {
         /// each wait for a mutex.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
-        /// A thread waits for a mutex that another thread holds. The Collector API (2007) reports the begin and the end
+        /// A thread waits for a mutex that another thread holds. The Collector API (2007) reports the start and the end
         /// of such a wait (`LKWT`, `CTWT`, `ODWT`, `ATWT`). The Collector API reports neither the acquisition of a free
-        /// mutex nor the release of a mutex. `wait_id` is set only if the runtime reports it.
+        /// mutex nor the release of a mutex. `wait_id` is set only if the runtime reports a wait id.
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
-        /// A thread is in an ordered region. The Collector API reports the begin and the end of the region (`ORDERED`).
+        /// A thread is in an ordered region. The Collector API reports the start and the end of the region (`ORDERED`).
         Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
         /// The parent of a parallel region, recorded when that region begins (Collector API, `OMP_REQ_PARENT_PRID`).
         /// `parent_parallel_data` is 0 if the region has no parent.
@@ -318,7 +319,7 @@ events! {
         BufferFlush = 259 "omptrace_buffer_flush" { begin: Ticks, bytes: u64 }
         /// Recording was switched on or off.
         Monitoring = 260 "omptrace_monitoring" { change: MonitoringChange }
-        /// Events of this stream that were not recorded. All of them occurred after `begin` and before the event's
+        /// Some events of this stream were not recorded. All lost events occurred after `begin` and before this event's
         /// timestamp.
         Lost = 261 "omptrace_lost" { begin: Ticks, events: u64 }
         /// The stream contains the records of a device's trace buffers, in the order of delivery, and does not belong
@@ -342,14 +343,14 @@ events! {
         /// The runtime's translation of a timestamp of the device's clock (19.6.2.3) into seconds on the clock of
         /// `omp_get_wtime`.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
-        /// A kernel, from a record of a vendor's library that contains the kernel's name. `thread_id` identifies the
+        /// A kernel, as recorded by a vendor's library that reports the kernel's name. `thread_id` identifies the
         /// stream on the device; `granted_num_teams` is the number of blocks. Timestamps use the device's clock.
         DeviceKernel<'a> = 274 "omptrace_device_kernel" {
             device_num: i32, host_op_id: Address, thread_id: Address, requested_num_teams: u32, granted_num_teams: u32,
             name: Text<'a>, start_time: u64, end_time: u64,
         }
         /// A part of the image that `device_load` reported; the part starts at `offset` in the image. If the same image
-        /// is loaded several times, it is stored only once.
+        /// is loaded several times, the trace contains it only once.
         DeviceImage<'a> = 267 "omptrace_device_image" {
             device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
         }
@@ -360,7 +361,7 @@ events! {
         /// A sample of what the thread does at the time of the event. The sample represents the preceding `weight_ns`
         /// of CPU time. `state` and `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the
         /// flags of the innermost task (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task.
-        /// `exit_frame` and `enter_frame` are the frames of that task. For each of these two frames, the event contains
+        /// `exit_frame` and `enter_frame` give the positions of that task's two frames in the stack. Each position is
         /// the number of stack frames that are further inside; -1 stands for a null pointer, and -2 for an address that
         /// is in none of the stack's frames.
         Sample<'a> = 276 "omptrace_sample" {
@@ -371,13 +372,13 @@ events! {
         /// parallel region, `task_data` is null; for a task, `parallel_data` is null. The innermost frames belong to
         /// the runtime.
         Context<'a> = 277 "omptrace_context" { parallel_data: Id, task_data: Id, end: StackEnd, stack: Stack<'a> }
-        /// Samples of this stream that were not recorded, and the CPU time that they represented. All of them
-        /// occurred after `begin` and before the event's timestamp.
+        /// Some samples of this stream were not recorded. All lost samples occurred after `begin` and before this
+        /// event's timestamp. `weight_ns` is the CPU time that they represented.
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
-        /// The values of the thread's counters, in the order of `counting` in the metadata. The counts start at an
-        /// unspecified time in the thread's life. A value of 2^64-1 means that the counter was not counting. The tracer
-        /// reads the counters when a construct, task or wait begins or ends; the event that reports this begin or end
-        /// follows.
+        /// The values of the thread's counters, in the order in which `counting.counters` in the metadata lists them.
+        /// The counts start at an unspecified time in the thread's life. A value of 2^64-1 means that the counter was
+        /// not counting. The tracer reads the counters when a construct, task or wait begins or ends, immediately
+        /// before it records this begin or end.
         Counters<'a> = 279 "omptrace_counters" { values: Numbers<'a> }
         /// A thread waits in a function of the C library that the program called, such as `pthread_mutex_lock`. With
         /// the endpoint `beginend`, the wait began at `begin` and ended at the event's timestamp, because the tracer
@@ -389,18 +390,18 @@ events! {
         /// contains the handles of requests. With `completed`, `numbers` contains four numbers for each completed
         /// request: the handle, the peer, the tag and the number of bytes. With `spun`, `numbers` contains the number
         /// of test calls before this call that found no completed request, and the function of the last of these test
-        /// calls. Two more numbers, which older traces lack, are the number of these calls whose duration was measured,
-        /// and the sum of these durations in nanoseconds. With `received`, `numbers` describes the message that the call receives along with the one that it
-        /// sends: the source, the tag, the number of elements and the datatype. With `replaced`, `numbers` contains the
-        /// old and the new handle of each persistent request whose handle the MPI library changed when the request was
-        /// started.
+        /// calls. Two more numbers, which older traces lack, are the number of test calls whose duration was measured,
+        /// and the sum of these durations in nanoseconds. With `received`, which belongs to calls that both send and
+        /// receive a message, `numbers` describes the received message: its source, tag, number of elements and
+        /// datatype. With `replaced`, `numbers` contains the old and the new handle of each persistent request whose
+        /// handle the MPI library changed when the request was started.
         CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
         /// The program has created an object, or the object exists from the start. `parent` is the handle of the object
-        /// from which it was created. `domain` is 1 for MPI and 2 for annotations. For a communicator, `facts` contains
-        /// its size, the process's rank in it, the size of the remote group (0 if there is no remote group), and the
-        /// ranks of its members in `MPI_COMM_WORLD`. These ranks are left out if the communicator has many members and
-        /// another process records them. For a datatype, `facts` contains the size in bytes; for a window, the
-        /// communicator, the size in bytes and the displacement unit.
+        /// from which the new object was created. `domain` is 1 for MPI and 2 for annotations. For a communicator,
+        /// `facts` contains its size, the process's rank in it, the size of the remote group (0 if there is no remote
+        /// group), and the ranks of its members in `MPI_COMM_WORLD`. These ranks are left out if the communicator has
+        /// many members and another process records them. For a datatype, `facts` contains the size in bytes; for a
+        /// window, the communicator, the size in bytes and the displacement unit.
         ObjectDefined<'a> = 284 "omptrace_object_defined" {
             domain: u32, kind: ObjectKind, handle: Address, parent: Address, facts: Numbers<'a>, name: Text<'a>,
         }
@@ -429,11 +430,11 @@ events! {
         AnnotationSpan = 293 "omptrace_annotation_span" {
             source: AnnotationSource, kind: AnnotationKind, domain: u32, name: u32, begin: Ticks, end: Ticks,
         }
-        /// The process has compared its host's clock with the clock of another host. For this purpose, it asked a
-        /// process on the other host, whose rank in `MPI_COMM_WORLD` is `peer`, for the time. `own_ns` is this host's
-        /// `CLOCK_MONOTONIC_RAW` in the middle between the question and the answer. `peer_ns` is the answer: the other
-        /// host's `CLOCK_MONOTONIC_RAW`. The error of the difference between these two times is at most half of
-        /// `round_trip_ns`.
+        /// The process has compared its host's clock with the clock of another host. To do so, the process asked a
+        /// process on the other host for the time; `peer` is the rank of that other process in `MPI_COMM_WORLD`.
+        /// `own_ns` is this host's `CLOCK_MONOTONIC_RAW` in the middle between the question and the answer. `peer_ns`
+        /// is the answer: the other host's `CLOCK_MONOTONIC_RAW`. The error of the difference between these two times
+        /// is at most half of `round_trip_ns`.
         ClockMeasured = 294 "omptrace_clock_measured" { peer: u32, own_ns: u64, peer_ns: u64, round_trip_ns: u64 }
     }
 }

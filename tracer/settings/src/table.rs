@@ -143,7 +143,7 @@ settings! {
         variable: "OMPTRACE_CPU_TIME",
         default: "0",
         recorded: true,
-        meaning: "Set to 1 to distinguish preempted time from useful time by means of the counters `task-clock`, `context-switches` and `preemptions`.",
+        meaning: "Set to 1 to measure the time in which threads are preempted, which then does not count as useful time. This uses the counters `task-clock`, `context-switches` and `preemptions`.",
         option: Some(CommandLineOption {
             long: "cpu-time",
             short: None,

@@ -88,10 +88,10 @@ tables! {
         exit_status: Option<i32> = "The program's exit status, if omptrace record started the program.";
         processors: Option<i32> = "The number of CPUs on which the process may run.";
         job_start_realtime_ns: Option<i64> = "The start of the job, in nanoseconds since 1970. All times are relative to this start.";
-        clock_error_ns: i64 = "The uncertainty of time differences between processes. The error may be larger if the hosts' clocks disagree.";
+        clock_error_ns: i64 = "The uncertainty of time differences between processes; if the hosts' clocks are not synchronised, the error may be larger.";
         begin_ns: i64 = "The start of the process; negative if the process started before the tracer.";
         end_ns: i64 = "The end of the process.";
-        threads: i32 = "N: the peak number of threads that were members of teams.";
+        threads: i32 = "The peak number of threads that were members of teams, called N.";
         critical_path_ns: i64 = "The useful work on the longest chain of work through all threads of the process.";
         events: i64 = "The number of events that were read from the trace.";
         lost_events: i64 = "The number of events that the tracer lost.";
@@ -101,23 +101,23 @@ tables! {
         schema_version: i32 = "The version of these tables.";
     }
     ThreadRow<'a> "threads": "A thread or another track of events: a device, a device queue or a lock." {
-        thread: i32 = "The number of the thread or other track in the process.";
+        thread: i32 = "The number of the thread or other track, unique within the process.";
         kind: Word = "thread, device, device_queue, lock or track.";
         name: &'a str = "The display name, unique within the process.";
-        role: Option<Word> = "The role of a thread: main, worker, initial, helper or other.";
-        os_tid: Option<i64> = "The id of a thread in the operating system.";
-        device_num: Option<i32> = "The number of a device.";
-        wait_id: Option<i64> = "The runtime's id of a lock, usually its address.";
+        role: Option<Word> = "The role of the thread, if the track is a thread: main, worker, initial, helper or other.";
+        os_tid: Option<i64> = "The id of the thread in the operating system, if the track is a thread.";
+        device_num: Option<i32> = "The number of the device, if the track is a device or a device queue.";
+        wait_id: Option<i64> = "The runtime's id of the lock, usually its address, if the track is a lock.";
     }
-    PlaceRow<'a> "places": "A place in the program where an OpenMP construct was seen." {
-        place: i32 = "The number of the place in the process.";
+    PlaceRow<'a> "places": "A place in the program where an OpenMP construct was recorded." {
+        place: i32 = "The number of the place, unique within the process.";
         name: &'a str = "The construct and its place, as in other formats.";
-        construct: &'a str = "The construct as the programmer wrote it, even if the place is that of a wait. stats groups rows by this column and the next three.";
+        construct: &'a str = "The construct as the programmer wrote it, even if the name describes a wait in the construct. stats groups rows by construct, file, line and function.";
         file: Option<&'a str> = "The source file.";
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be that of an earlier statement). For serial code: before or after the region at this line.";
     }
     SliceRow "slices": "A period in which a thread was in a region." {
         thread: i32 = "The number of the thread in the table threads.";
@@ -134,7 +134,7 @@ tables! {
         place: i32 = "The number of the event's place in the table places.";
         time_ns: i64 = "The time of the event.";
     }
-    WorkRow "work": "A period in which a thread ran the program's code (cause useful)." {
+    WorkRow "work": "A period in which a thread ran the program's code. In the table accounting, this time has the cause useful." {
         thread: i32 = "The thread.";
         place: Option<i32> = "The number of the place in the table places; NULL in serial code.";
         begin_ns: i64 = "The start.";
@@ -148,7 +148,7 @@ tables! {
         cause: Word = "The cause of the lost time, as in stats.";
         wait_id: Option<i64> = "The mutex that the thread waited for, as in the table locks.";
         blamed_thread: Option<i32> = "The thread that held the mutex; NULL for other waits, whose causes are in the table blame.";
-        blamed_place: Option<i32> = "The place where that thread acquired the mutex.";
+        blamed_place: Option<i32> = "The place where the blamed thread acquired the mutex.";
     }
     FlowRow "flows": "A cause and its effect, which timelines connect by an arrow." {
         kind: Word = "The kind: task_create, task_dependence, fork, join, barrier_release, taskwait, mutex_release, target_submit, target_data_op.";
@@ -159,7 +159,7 @@ tables! {
     }
     MessageRow "messages": "One end of a point-to-point MPI message: each message has one row in the sender's process, and one row in the receiver's process. The table has rows only if there are traces of all ranks of the job." {
         kind: Word = "send or receive.";
-        message: Option<i64> = "The number of the message in the job, the same at both ends; NULL if the other end was not found.";
+        message: Option<i64> = "The number of the message, unique within the job and the same at both ends; NULL if the other end was not found.";
         thread: i32 = "The thread.";
         time_ns: i64 = "The time at which the message was sent, or at which the receive was complete.";
         communicator: i32 = "The number of the communicator in the table communicators.";
@@ -170,7 +170,7 @@ tables! {
         other_ns: Option<i64> = "The value of time_ns at the other end of the message.";
     }
     CollectiveRow "collectives": "A process's part in a collective MPI operation. The table has rows only if there are traces of all ranks of the job." {
-        collective: i64 = "The number of the operation in the job, the same in all processes that take part.";
+        collective: i64 = "The number of the operation, unique within the job and the same in all processes that take part.";
         function: Word = "The MPI function.";
         communicator: i32 = "The number of the communicator in the table communicators.";
         root: Option<i32> = "The rank of the root in the communicator.";
@@ -181,7 +181,7 @@ tables! {
         received_bytes: i64 = "The number of bytes that the process received.";
     }
     CommunicatorRow "communicators": "An MPI communicator of which the process is a member. The table has rows only if there are traces of all ranks of the job." {
-        communicator: i32 = "The number of the communicator in the job, the same in all processes.";
+        communicator: i32 = "The number of the communicator, unique within the job and the same in all processes.";
         name: ByteArray = "The name that the program gave the communicator, or a description of how the communicator was created.";
         kind: Word = "world, self, made (created by the program) or inter (an intercommunicator).";
         parent: Option<i32> = "The communicator from which this communicator was created.";
@@ -190,7 +190,7 @@ tables! {
         remote: Option<ByteArray> = "The members of the other group of an intercommunicator.";
     }
     TaskRow "tasks": "An explicit task." {
-        task: i64 = "The number of the task in the process.";
+        task: i64 = "The number of the task, unique within the process.";
         parent: Option<i64> = "The explicit task that created this task.";
         place: i32 = "The number of the task's place in the table places.";
         created_by: i32 = "The thread that created the task.";
@@ -204,7 +204,7 @@ tables! {
         is_final: bool = "Whether the task's descendants are executed immediately, on the same thread.";
     }
     TeamRow "teams": "A team of a parallel region." {
-        team: i64 = "The number of the team in the process.";
+        team: i64 = "The number of the team, unique within the process.";
         thread: Option<i32> = "The thread that formed the team.";
         place: Option<i32> = "The parallel region's place.";
         parent: Option<i64> = "The parent team.";
@@ -242,7 +242,7 @@ tables! {
     }
     SampleRow "samples": "A sample of a thread. The call stack corresponds to the source code and does not contain the runtime's frames (the user's model)." {
         thread: i32 = "The thread.";
-        time_ns: i64 = "The end of the CPU time that the sample represents.";
+        time_ns: i64 = "The end of the interval of CPU time that the sample represents.";
         weight_ns: i64 = "The CPU time that the sample represents.";
         activity: Option<Word> = "The activity of the runtime, as in stats; NULL if the thread executed code of the program.";
         is_work: bool = "Whether the time is OpenMP Work (the program's code and reductions); otherwise, it is OpenMP Wait.";
@@ -265,7 +265,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be that of an earlier statement). For serial code: before or after the region at this line.";
     }
     RegionRow<'a> "regions": "Thread time by cause in the outermost parallel regions of each place." {
         construct: &'a str = "The construct.";
@@ -274,9 +274,9 @@ tables! {
         function: Option<&'a str> = "The function.";
         visits: i64 = "How often the region was entered; the same in all rows of the place.";
         duration_ns: i64 = "The time from start to end on the thread that encountered the region; the same in all rows of the place.";
-        cause: Word = "The cause.";
+        cause: Word = "The cause, as in the table accounting.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be that of an earlier statement). For serial code: before or after the region at this line.";
     }
     PathRow<'a> "critical_path": "The useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
@@ -284,7 +284,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
-        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be an earlier statement's). For serial code: before or after the region at this line.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at (at this line), inside (in code of this line, or in a function called there) or near (the line may be that of an earlier statement). For serial code: before or after the region at this line.";
     }
     AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Each range is one row, even if its slice is cut in the timeline." {
         thread: i32 = "The thread that begins the range, or makes the mark.";
@@ -313,7 +313,7 @@ tables! {
         value_double: Option<f64> = "The value, if it is a floating-point number.";
         value_text: Option<ByteArray> = "The value, if it is a text.";
     }
-    EventRow "events": "The runtime's events without interpretation. Written only with --raw-events." {
+    EventRow "events": "An event of the runtime, without interpretation. The table is written only with --raw-events." {
         stream: i32 = "The number of the stream (one thread or device queue) in the trace.";
         time_ns: i64 = "The time of the event.";
         event: ByteArray = "The event, as OMPT names it.";

@@ -211,8 +211,8 @@ fn threads_are_analysed_alone() {
 /// regions late in the run have long serial code before them. Workers report their ends late.
 fn regions(count: u64) -> String {
     let mut text = String::from(
-        "0 1 thread_info os_tid=10 name=app\n0 1 module path=/home/u/app load=0x1000\n\
-         10 1 thread_begin type=initial\n20 1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+        "0 1 thread_info os_tid=10 name=app\n10 1 thread_begin type=initial\n\
+         20 1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
          30 2 thread_info os_tid=11 name=app\n40 2 thread_begin type=worker\n",
     );
     let mut now = 1000;
@@ -220,6 +220,10 @@ fn regions(count: u64) -> String {
         let (parallel, main, worker) = (1_000_000 + number, 2_000_000 + number, 3_000_000 + number);
         now += if number * 10 / count == 8 { 3000 } else { 200 };
         let begin = now;
+        if number == 0 {
+            // The tracer reports a module before the first event with an address in it.
+            text += &format!("{begin} 1 module path=/home/u/app load=0x1000\n");
+        }
         text += &format!("{begin} 1 parallel_begin task=1 parallel={parallel} team=2 code=0x1234\n");
         text +=
             &format!("{} 1 implicit_task begin parallel={parallel} task={main} team=2 index=0\n", begin + 10);

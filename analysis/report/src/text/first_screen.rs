@@ -19,7 +19,7 @@ use super::table::{counted, letters, time};
 use omptrace_analysis::answers::Cause;
 use omptrace_analysis::answers::Place;
 use omptrace_analysis::answers::{Answers, Finding};
-use omptrace_analysis::answers::{Rule, at};
+use omptrace_analysis::answers::{Rule, at, tracing_note};
 use omptrace_analysis::sum::{Sum, sum};
 use omptrace_analysis::{ProcessStats, Stats};
 
@@ -59,7 +59,8 @@ fn shares(answers: &Answers) -> Vec<Share> {
 pub fn doubts(answers: &Answers, look: Look) -> Lines {
     let mut lines = Lines::default();
     let notes = [&answers.damage_note, &answers.cpu_note, &answers.mpi_note, &answers.waits_note];
-    for note in notes.into_iter().flatten() {
+    let notes = notes.into_iter().flatten().map(String::as_str);
+    for note in notes.chain(tracing_note(answers)) {
         lines.words(Line::of(Tint::Warning, "  ! "), note, Tint::Plain, look);
     }
     lines
@@ -404,8 +405,7 @@ fn label(place: &Place) -> String {
     match (place.is_serial(), place.source(), place.function.as_ref().filter(|_| !place.is_call())) {
         (false, Some(source), Some(function)) => format!("{function} {source}"),
         (false, Some(source), None) => format!("{} {source}", place.construct_name()),
-        (false, None, _) => place.long(),
-        (true, ..) => place.construct_name(),
+        (false, None, _) | (true, ..) => place.in_words(),
     }
 }
 
@@ -539,6 +539,25 @@ Not visible: reductions: GCC inlines them
 More: --full (constructs, critical path, threads), --by , --json
 "
         );
+    }
+
+    #[test]
+    fn savings_have_a_warning_if_tracing_takes_much_of_the_time() {
+        let mut stats = stats();
+        let has_note = |stats: &Stats| {
+            let text = first_screen(stats, Line::default(), None, Look::PLAIN).text(Look::PLAIN);
+            text.contains("  ! the savings are estimated for the run with tracing")
+        };
+        let mut of_tracer = stats.answers.findings[0].clone();
+        of_tracer.id = "tracer_disturbs".to_owned();
+        for (share, is_said) in [(0.09, false), (0.11, true)] {
+            of_tracer.gain_ns = (stats.answers.duration_ns as f64 * share) as u64;
+            stats.answers.findings.push(of_tracer.clone());
+            assert_eq!(has_note(&stats), is_said, "{share}");
+        }
+        // Tracing is the only finding.
+        stats.answers.findings.retain(|finding| finding.id == "tracer_disturbs");
+        assert!(!has_note(&stats));
     }
 
     #[test]

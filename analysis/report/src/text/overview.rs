@@ -8,7 +8,7 @@ use super::table::{
     Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas, write_wrapped,
 };
 use omptrace_analysis::answers::Cause;
-use omptrace_analysis::answers::{Answers, Blame, Blocked, Efficiency, Finding, LoopAnswer};
+use omptrace_analysis::answers::{Answers, Blame, Blocked, Efficiency, Finding, LoopAnswer, tracing_note};
 use omptrace_analysis::sum::{Sum, sum};
 
 /// Number of causes that the headline names.
@@ -212,7 +212,7 @@ fn places_of(answers: &Answers, cause: Cause, ns: u64, share: u32, bar: u32) -> 
     let mut blamed: Vec<&Blame> = answers.blamed_for(cause).collect();
     blamed.sort_by_key(|blame| std::cmp::Reverse(blame.ns));
     let mut rows: Vec<(String, u64)> =
-        blamed.iter().take(MAX_PLACES).map(|blame| (blame.place.long(), blame.ns)).collect();
+        blamed.iter().take(MAX_PLACES).map(|blame| (blame.place.in_words(), blame.ns)).collect();
     let named = sum(rows.iter().map(|(_, ns)| *ns));
     if rows.is_empty() || named > ns {
         return Vec::new();
@@ -320,6 +320,9 @@ fn write_findings(answers: &Answers, f: &mut fmt::Formatter<'_>, layout: &Layout
     writeln!(f)?;
     let title = "findings (with estimated savings of wall time; the savings can overlap)";
     write_wrapped(f, title, 0, layout)?;
+    if let Some(note) = tracing_note(answers) {
+        write_wrapped(f, note, 3, layout)?;
+    }
     let top = layout.top.unwrap_or(MAX_FINDINGS);
     for (index, finding) in answers.findings.iter().take(top).enumerate() {
         let title = format!("{}. {}", index + 1, finding_title(answers, finding));

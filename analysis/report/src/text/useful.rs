@@ -6,10 +6,7 @@ use super::table::time;
 
 /// The place and its times in words.
 pub(crate) fn growth_words(growth: &UsefulGrowth) -> String {
-    let place = match growth.place.is_serial() {
-        true => growth.place.construct_name(),
-        false => growth.place.long(),
-    };
+    let place = growth.place.in_words();
     let (before, after) = (time(growth.before_ns), time(growth.after_ns));
     format!("grows most in {place}, from {before} to {after}")
 }

@@ -1,7 +1,7 @@
 //! Possible improvements, as cards.
 
 use super::*;
-use omptrace_analysis::answers::{Position, Rule};
+use omptrace_analysis::answers::{Position, Rule, tracing_note};
 
 /// The command that opens a moment in a viewer.
 pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
@@ -23,6 +23,9 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
     }
     let lead = "Each saving is the wall time that the program would save without the problem, estimated by a replay of the run. The savings of several findings may overlap, so do not add them.";
     section(out, "findings", "Findings", lead);
+    if let Some(note) = tracing_note(answers) {
+        let _ = write!(out, "<p>Note that {note}.</p>");
+    }
     *out += "<ol class=cards>";
     let shown = (limits.rows / 10).max(1);
     for (index, finding) in answers.findings.iter().take(shown).enumerate() {

@@ -169,8 +169,5 @@ fn thread_name(report: &Report<'_>, process: &str, thread: &str) -> String {
 
 /// A place in words. Serial code is named by the lines around it.
 fn place(place: &Place) -> String {
-    match place.is_serial() {
-        true => short(&place.construct_name()),
-        false => short(&place.long()),
-    }
+    short(&place.in_words())
 }
