@@ -136,7 +136,7 @@ mod tests {
         let single = || {
             finding(
                 "single_serialises",
-                "one thread works: add nowait, or divide its work among threads",
+                "one thread works: add nowait, or divide the work of this region among threads",
                 200,
             )
         };
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(advised(single(), &[], Some(150)), said(nowait, 200));
         assert_eq!(
             advised(single(), &[], Some(10)),
-            said("one thread works: divide its work among threads", 200)
+            said("one thread works: divide the work of this region among threads", 200)
         );
         assert_eq!(advised(single(), &[], None), said(&single().text, 200));
     }

@@ -195,7 +195,7 @@ impl Case<'_> {
                 figures.insert("work_in_one_task".to_owned(), size.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "merge {size} tasks into one: use a grainsize clause, or process the iterations in blocks"
+                    "merge {size} tasks into one (with a grainsize clause, or by processing iterations in blocks)"
                 )
             }
             None => "make the tasks larger, or create no tasks for small amounts of work".to_owned(),
