@@ -232,7 +232,7 @@ fn sources(
     if !files.is_empty() {
         let names: Vec<&str> = files.iter().map(|file| &*file.found).collect();
         message::note(&format!(
-            "the report contains source lines of {}; to leave out source lines, use --no-source",
+            "the report contains source lines of {}; to omit them, use --no-source",
             names.join(", ")
         ));
     }
