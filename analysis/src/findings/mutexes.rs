@@ -93,7 +93,7 @@ impl Case<'_> {
             false => (
                 SEVERAL_MUTEXES,
                 format!(
-                    "threads wait for several mutexes, mostly for those acquired {at_first} and {at_second}: do less work while holding any of these mutexes. Shorter waits for only one of these mutexes would save little"
+                    "threads wait for several mutexes, mostly for those acquired {at_first} and {at_second}: do less work while holding any of these mutexes. Shortening the waits for only one of them would save little"
                 ),
             ),
         };

@@ -126,7 +126,7 @@ impl Case<'_> {
             ),
             Cause::Reduction => (
                 "reduction_cost",
-                format!("threads combine the results of a reduction {at}: reduce less often, or reduce smaller arrays"),
+                format!("threads spend much time on combining the results of a reduction {at}: reduce less often, or reduce smaller arrays"),
             ),
             Cause::ExternalWait => {
                 evidence.insert("waits".to_owned(), row.sums.external_waits.into());
@@ -165,7 +165,7 @@ impl Case<'_> {
         let requested = self.part.requested.get(row.place).copied().unwrap_or(0);
         if requested == 0 || requested == u32::MAX {
             let text = format!(
-                "the region {at} has fewer threads than other regions: check num_threads and the number of iterations"
+                "the region {at} has fewer threads than other regions: raise num_threads, unless the region's loops have too few iterations for more threads"
             );
             return ("narrow_team", text);
         }

@@ -181,12 +181,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_messages",
         title: "Many small messages",
-        when: "all ranks of an MPI job have traces, and the rank that waits least for other ranks sends or receives at least 100 messages of up to 4 KiB. These messages could have been combined, because the sender received no message between them",
+        when: "all ranks of an MPI job have traces, and each rank, or at least the one with the shortest waiting time, sends or receives 100 or more messages of up to 4 KiB that could have been combined, because the sender received no message between them",
     },
     Rule {
         id: "unsuccessful_tests",
         title: "Tests for messages that find nothing",
-        when: "all ranks of an MPI job have traces, and calls of `MPI_Test`, `MPI_Iprobe` and similar functions find nothing. Either a rank works between these calls, and the calls slow down this work, or a rank does little but make such calls, and has work to do afterwards",
+        when: "all ranks of an MPI job have traces, and ranks often call `MPI_Test`, `MPI_Iprobe` or similar functions before a request is complete or a message has arrived. Either a rank works between these calls, and the calls slow down this work, or a rank does little but make such calls, and has work to do afterwards",
     },
     Rule {
         id: "mpi_in_critical",
@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "oversubscribed_host",
         title: "Processes share CPUs while others are free",
-        when: "the processes of a job on one host may use only some of the host's CPUs, these CPUs are fewer than the threads of the processes, and threads wait for a CPU",
+        when: "the processes of a job on one host have more threads than CPUs that they may use, although the host has other CPUs, and threads wait for a CPU",
     },
     Rule {
         id: "target_wait",

@@ -419,7 +419,7 @@ sums! {
         "The number of threads, summed over all teams" members "members" = |team| team.members;
         "The duration of the regions, counted once for each thread of the team" members_ns "members_ns" =
             |team| team.members_ns;
-        "The part of `members_ns` that threads spent waiting: to be woken up, at barriers, for tasks and for locks"
+        "The part of `members_ns` that threads spent waiting to be woken up, waiting at barriers, or waiting for tasks or locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
         "The working time of all threads of the teams" working_ns "working_ns" = |team| team.working_ns;
         "The working time of the busiest thread of each team, summed over all regions" longest_ns "longest_ns" =

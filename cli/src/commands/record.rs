@@ -536,7 +536,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
     }
     if let Some(moved) = notes.moved.first() {
         return Some(format!(
-            "{} was moved or removed while the program ran; finish the trace at its new location with omptrace recover",
+            "{} is no longer where the tracer created it; if you moved it, run omptrace recover on the moved file to finish the trace",
             message::near(moved).display()
         ));
     }

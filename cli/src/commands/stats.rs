@@ -392,7 +392,7 @@ fn not_there(error: NoAnswer) -> Failure {
         ),
         NoAnswer::Phase { known } => failure.hint(format!("the phases are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
-        NoAnswer::Steps { .. } => failure.hint("time steps are the frames that the program marks or, without frames, the executions of a range that occurs at least 8 times"),
+        NoAnswer::Steps { .. } => failure.hint("time steps are the frames that the program marks; if it marks none, they are the executions of the outermost range that occurs at least 8 times"),
         NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
     }
 }

@@ -36,7 +36,7 @@ Serves the trace once, on localhost only, and exits when the browser has loaded 
 from https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
 command prints how to forward the port.
 
-The timeline opens at the time at which the first finding of `omptrace stats` cost the most, with this finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that time is opened.
+The timeline opens at the moment at which the problem of the first finding of `omptrace stats` cost the most time. This finding is selected, and the critical path is pinned to the top. If a trace is too large for a browser, only a window around that time is opened.
 
 Examples:
   omptrace view app.omptrace

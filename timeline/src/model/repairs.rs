@@ -36,7 +36,7 @@ macro_rules! causes {
 causes! {
     /// LLVM's workers report these ends when the next region wakes them.
     LateEnd Note "late_end"
-        "workers reported the ends of constructs after the end of their parallel region; these ends were moved to the end of the parallel region";
+        "workers reported only after a parallel region had ended that their constructs in it had ended; the timeline ends these constructs together with the region";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
         "the runtime did not report the ends of `single` regions; each of these regions is shown until the next worksharing region or barrier starts";
@@ -55,7 +55,7 @@ causes! {
         "parallel regions of one thread were reported to end before their tasks were complete; each of these regions is shown until its last task ends";
     /// LLVM names an ended task when it runs tasks of a former team.
     EndedTask Note "ended_task"
-        "threads switched to tasks that had already ended; in the timeline, such a thread continues with the task that encloses the task that the thread ran before";
+        "threads switched to tasks that had already ended; in the timeline, such a thread returns to the parent of its previous task";
     /// The event was lost or not delivered, or the program died before it.
     MissingEnd Warning "missing_end"
         "the ends of some regions were not reported; these regions are shown until the enclosing region ends or, if there is none, until the trace ends";

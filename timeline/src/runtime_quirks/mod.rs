@@ -129,7 +129,7 @@ quirks! {
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// The event has no argument for it.
     members_without_index
-        "the runtime does not report thread numbers within teams; it is only known that the thread that encountered the region has number 0"
+        "the runtime does not report thread numbers within teams, so the only known number is that of the thread that encountered the region, which is 0"
         |metadata| is_tr2(metadata);
 }
 

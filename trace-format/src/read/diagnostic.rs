@@ -66,7 +66,7 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header, which identifies the recording session and the spool, is damaged; the session of the first valid block was used, and the spool was searched for next to the trace file";
+        "the file header, which identifies the recording session and the spool, is damaged; the session of the first valid block was used, and the spool was expected next to the trace file";
     BlockHeaderDamaged Note "block_header_damaged"
         "a block's header is damaged; the copy of this header in the index was used";
     BytesSkipped Error "bytes_skipped"

@@ -216,7 +216,7 @@ settings! {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of each buffer for device records. All buffers together take at most 64M. Each new buffer takes at most an eighth of the part of these 64M that is still unused.",
+        meaning: "Size of each buffer for device records. All buffers together take at most 64M. A new buffer takes at most an eighth of what is left of these 64M.",
         option: None,
     }
     cupti: Cupti {

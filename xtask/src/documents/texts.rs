@@ -185,8 +185,10 @@ fn help_paragraphs(help: &str) -> Vec<String> {
         const DESCRIPTION: usize = 10;
         let is_text = |line: &&str| {
             let words = line.trim_start();
-            let is_option = words.starts_with('-') && line.len() - words.len() < DESCRIPTION;
-            !is_option && !words.starts_with('<') && !line.ends_with(':')
+            // Notes below the options are not indented, and their lines may begin with an option.
+            let is_option = words.starts_with('-') && (1..DESCRIPTION).contains(&(line.len() - words.len()));
+            let is_heading = line.ends_with(':') && words == *line || words == "Possible values:";
+            !is_option && !words.starts_with('<') && !is_heading
         };
         let mut words: Vec<&str> = Vec::new();
         for line in block.lines().filter(is_text).map(str::trim) {
