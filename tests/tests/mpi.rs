@@ -95,6 +95,14 @@ fn time_in_mpi_is_what_the_program_measures() {
             let whole = stats(&all);
             accounts_add_up(&whole).expect("sums");
             waits_are_told(&whole, all.len());
+            // For `diff`, the ranks are one run.
+            let ranks = || all.iter().map(PathBuf::as_path);
+            let words = ["diff", "--json"].map(Path::new).into_iter().chain(ranks());
+            let compared = omptrace(words.chain([Path::new("--")]).chain(ranks()));
+            let compared: Value = serde_json::from_slice(&compared.stdout).expect("JSON");
+            for set in ["before", "after"] {
+                assert_eq!(compared[set]["runs"].as_array().map(Vec::len), Some(1), "{compared}");
+            }
         }
     }
 }

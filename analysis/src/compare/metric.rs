@@ -151,7 +151,7 @@ pub struct Row {
     pub difference: f64,
     /// The difference divided by the mean before; `None` if that is 0.
     pub relative: Option<f64>,
-    /// The 95 % confidence interval of the difference; `None` if a set has a single run.
+    /// The 95 % confidence interval of the difference, by the same test as `chance`; `None` if a set has a single run.
     pub interval: Option<[f64; 2]>,
     /// The probability of a difference of at least this size between equal programs; `None` if a set has a single run.
     pub chance: Option<f64>,
@@ -195,8 +195,12 @@ pub(super) fn row(
     if metric.is_time() && is_nothing(&before) && is_nothing(&after) {
         return None;
     }
-    let difference = Difference::of(&before, &after);
+    let tested = tested(metric, &old, &new);
     let value = after.mean - before.mean;
+    let interval = tested.map(|difference| match has_logarithms(metric, &old, &new) {
+        true => interval_of_factor(&difference, before.mean, value),
+        false => difference.interval(),
+    });
     Some(Row {
         region: region.cloned(),
         function: None,
@@ -207,17 +211,30 @@ pub(super) fn row(
         after,
         difference: value,
         relative: (before.mean > 0.0).then(|| value / before.mean),
-        interval: difference.map(|difference| difference.interval()),
-        chance: tested(metric, &old, &new).map(|difference| difference.chance()),
+        interval,
+        chance: tested.map(|difference| difference.chance()),
         is_different: false,
         is_large: false,
     })
 }
 
-/// The difference that is tested. Times vary by factors rather than by seconds, so their logarithms are compared, unless
-/// one of them is zero.
+/// Whether logarithms are compared. Times vary by factors rather than by seconds, but zero has no logarithm.
+fn has_logarithms(metric: Metric, before: &[f64], after: &[f64]) -> bool {
+    metric.is_time() && before.iter().chain(after).all(|value| *value > 0.0)
+}
+
+/// The confidence interval of the difference between times, from that of their logarithms: no time falls by more than
+/// 100 %. The factor between geometric means may be another one than that between means, whose difference is `value`.
+fn interval_of_factor(logarithms: &Difference, before: f64, value: f64) -> [f64; 2] {
+    /// Keeps the numbers finite.
+    const MOST: f64 = 50.0;
+    let [low, high] = logarithms.interval().map(|end| before * end.min(MOST).exp_m1());
+    [low.min(value), high.max(value)]
+}
+
+/// The difference that is tested: of times, the difference of their logarithms.
 pub(super) fn tested(metric: Metric, before: &[f64], after: &[f64]) -> Option<Difference> {
-    let has_logarithms = metric.is_time() && before.iter().chain(after).all(|value| *value > 0.0);
+    let has_logarithms = has_logarithms(metric, before, after);
     let summary = |values: &[f64]| match has_logarithms {
         true => Summary::of(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>()),
         false => Summary::of(values),
@@ -245,6 +262,9 @@ mod tests {
         let chance = |metric| tested(metric, &before, &after).expect("repetitions").chance();
         assert!(chance(Metric::Duration) < 1e-4, "{}", chance(Metric::Duration));
         assert!(chance(Metric::ParallelEfficiency) > 1e-3, "{}", chance(Metric::ParallelEfficiency));
+        let row = row(Metric::Duration, None, Some(before.to_vec()), Some(after.to_vec())).expect("times");
+        let [low, high] = row.interval.expect("repetitions").map(|of| of / row.before.mean);
+        assert!(-1.0 < low && low < row.difference / row.before.mean && high < -0.5, "{low} to {high}");
         let with_zero = tested(Metric::Duration, &[0.0, 0.0], &[1.0, 1.1]).expect("repetitions");
         assert!((with_zero.value - 1.05).abs() < 1e-9);
     }

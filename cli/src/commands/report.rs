@@ -34,7 +34,7 @@ const MAX_INFOS: usize = 16;
     after_help = "\
 The report is a single file of at most 1 MB that can be opened without a network. It shows where the time went, the findings, a timeline of all threads, the regions and the sources. Its numbers are those of `omptrace stats`.
 
-With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does. If the numbers of threads differ, the report also shows how the program scales. All other sections of the report are about the first run after --. Each run is given as a trace, as a directory with all traces of the run or, before --, as a file with the output of `omptrace stats --json`.
+With --, the report also shows how the runs after -- differ from the runs before --, as `omptrace diff` does. If the numbers of threads differ, the report also shows how the program scales. All other sections of the report are about the first run after --. Each run is given as a trace, as a directory with all traces of the run or, before --, as a file with the output of `omptrace stats --json`. Traces of several ranks of one MPI job count as one run.
 
 Examples:
   omptrace report app.omptrace -o report.html

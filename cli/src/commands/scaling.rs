@@ -16,7 +16,7 @@ use crate::output::{message, streams};
 /// `omptrace scaling`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each run is given as a trace, as a directory with all traces of the run, or as a file with the output of `omptrace stats --json`. All runs with the same numbers of threads and processes are shown in one column, as the mean of these runs. The first column shows the runs with the fewest threads; the other columns are compared with the first column. The efficiencies are those of POP: global = parallel x computation scalability, parallel = load balance x \
+Each run is given as a trace, as a directory with all traces of the run, or as a file with the output of `omptrace stats --json`. Traces of several ranks of one MPI job count as one run. All runs with the same numbers of threads and processes are shown in one column, as the mean of these runs. The first column shows the runs with the fewest threads; the other columns are compared with the first column. The efficiencies are those of POP: global = parallel x computation scalability, parallel = load balance x \
 communication, communication = serialisation x transfer.
 
 Examples:

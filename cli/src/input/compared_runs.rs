@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,23 +12,61 @@ use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::{FunctionTime, Run};
 use omptrace_analysis::{Stats, Steps, program_of};
 use omptrace_symbols::parallel::in_parallel;
-use omptrace_trace_format::open_regular;
+use omptrace_trace_format::{Reader, open_regular};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::input::input_choice::{ReadFrom, Sources, Wanted};
+use crate::input::launches;
 use crate::options::shared::DebugDirs;
 use crate::output::failure::{Failure, Result};
 use crate::output::gaps::report_gaps;
-use crate::output::{message, progress};
+use crate::output::message;
+use crate::output::progress::{Work, watched};
 
-/// Reads runs, in the order in which they are named.
+/// Reads runs, in the order in which they are named. Traces of ranks of one MPI job are one run.
 ///
 /// # Errors
 /// A run cannot be read, or contains no time to compare.
 pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Vec<Run>> {
-    let runs = in_parallel(paths.to_vec(), |path| read_one(&path, debug_dirs, from));
+    let runs = inputs_of_runs(paths);
+    let (all, work) = (runs.len(), Work::one_step("analysing"));
+    let runs = in_parallel(runs, |inputs| read_one(&inputs, debug_dirs, from, work.of_file(all)));
+    work.finish();
     runs.into_iter().collect()
+}
+
+/// The inputs of each run.
+fn inputs_of_runs(paths: &[PathBuf]) -> Vec<Vec<PathBuf>> {
+    /// Larger jobs are given as directories.
+    const MAX_RANKS: usize = 256;
+
+    let mut runs: Vec<Vec<PathBuf>> = paths.iter().map(|path| vec![path.clone()]).collect();
+    let readers: Vec<Option<Reader>> = match paths {
+        [_, _, ..] if paths.len() <= MAX_RANKS => in_parallel(paths.to_vec(), |path| rank_of_job(&path)),
+        _ => return runs,
+    };
+    let ranks: Vec<(usize, &Reader)> =
+        readers.iter().enumerate().filter_map(|(number, reader)| Some((number, reader.as_ref()?))).collect();
+    let readers: Vec<&Reader> = ranks.iter().map(|(_, reader)| *reader).collect();
+    for job in launches::of(&readers) {
+        let mut numbers = job.iter().map(|rank| ranks[*rank].0);
+        if let Some(first) = numbers.next() {
+            let others: Vec<PathBuf> = numbers.flat_map(|number| mem::take(&mut runs[number])).collect();
+            runs[first].extend(others);
+        }
+    }
+    runs.retain(|inputs| !inputs.is_empty());
+    runs
+}
+
+/// The trace at `path`, if it is that of a rank of an MPI job with several ranks.
+fn rank_of_job(path: &Path) -> Option<Reader> {
+    // A pipe can be opened only once.
+    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+    let reader = is_file.then(|| Reader::open(path).ok()).flatten()?;
+    let ranks = reader.metadata().mpi.as_ref()?.size?;
+    (ranks > 1).then_some(reader)
 }
 
 /// Refuses options among the runs after `--`.
@@ -45,22 +84,34 @@ pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     }
 }
 
-fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> {
-    let name = path.display().to_string();
-    let run = if let Some(text) = json(path)? {
+fn read_one(
+    inputs: &[PathBuf],
+    debug_dirs: &DebugDirs,
+    from: ReadFrom,
+    progress: impl FnMut(u64, u64) + Send,
+) -> Result<Run> {
+    let (path, text) = match inputs {
+        [path] => (path, json(path)?),
+        _ => (&inputs[0], None),
+    };
+    let run = if let Some(text) = text {
         from_json(path, &text)?
     } else {
         let wanted = match debug_dirs.is_any() {
             true => Wanted::Events,
             false => Wanted::Sums,
         };
-        let sources = Sources::open(std::slice::from_ref(&path.to_owned()), from, wanted)?;
+        let sources = Sources::open(inputs, from, wanted)?;
         let symbols = debug_dirs.symbols();
         let analyse = || Stats::of_inputs(&sources.inputs(), &symbols);
-        let (stats, report) = progress::while_analysing(&sources.readers(), analyse)
+        let (stats, report) = watched(&sources.readers(), progress, analyse)
             .map_err(|error| Failure::new(error.to_string()))?;
         report_gaps(&report);
-        Run::of(name, stats)
+        let others = match inputs.len() - 1 {
+            0 => String::new(),
+            others => format!(" and {}", message::counted(others as u64, "other trace")),
+        };
+        Run::of(format!("{}{others}", path.display()), stats)
     };
     if run.answers.accounting.total() == 0 {
         return Err(Failure::new(format!(

@@ -96,18 +96,29 @@ impl Work {
 
 /// What `analyse` gives, with a bar for the events that it reads of `readers`. Only what takes longer than a moment has one.
 pub(crate) fn while_analysing<T>(readers: &[&Reader], analyse: impl FnOnce() -> T) -> T {
+    let work = Work::one_step("analysing");
+    let result = watched(readers, work.of_file(1), analyse);
+    work.finish();
+    result
+}
+
+/// What `analyse` gives. Meanwhile, `show` gets how much of the events of `readers` has been read, of how much.
+pub(crate) fn watched<T>(
+    readers: &[&Reader],
+    mut show: impl FnMut(u64, u64) + Send,
+    analyse: impl FnOnce() -> T,
+) -> T {
     if !streams::stderr().is_terminal() {
         return analyse();
     }
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            let work = Work::one_step("analysing");
             while is_done.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
                 let (read, all) = read_of(readers);
-                work.set(read, all);
+                show(read, all);
             }
-            work.finish();
+            show(1, 1);
         });
         let result = analyse();
         drop(done);

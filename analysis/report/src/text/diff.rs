@@ -142,10 +142,16 @@ pub(crate) fn busy_words(busy: usize, runs: usize) -> Option<String> {
     })
 }
 
+/// The chance below which a difference is likely: its 95 % confidence interval does not contain zero.
+const EXCLUDES_ZERO: f64 = 0.05;
+
 /// A remark on the row of a number of the whole run that differs, but not by more than chance can explain.
 pub(crate) fn doubt_words(diff: &Diff, row: &Row) -> Option<&'static str> {
     let is_doubtful = diff.is_noise_known && row.is_headline() && row.is_large && !row.is_different;
-    is_doubtful.then_some("not certain yet: record more runs")
+    is_doubtful.then_some(match row.chance {
+        Some(..EXCLUDES_ZERO) => "likely, but not certain yet: record more runs",
+        _ => "not certain yet: record more runs",
+    })
 }
 
 /// How the duration changed, as a sentence.
