@@ -56,13 +56,18 @@ impl MergeableAnswers {
     /// See [`Answers::cpu_note`].
     fn cpu_note(&self) -> Option<String> {
         let Starved { share, is_by_tracer } = self.starved()?;
-        let (others, remedy) = match self.oversubscribed() {
-            Some(_) => ("other programs or threads", "use fewer threads"),
+        let (reason, remedy) = match self.oversubscribed() {
+            Some((threads, processors)) => {
+                (format!("there are {threads} threads on {processors} CPUs"), "use fewer threads")
+            }
             None if is_by_tracer => (
-                "the tracer's thread that writes the trace",
+                "the tracer's thread that writes the trace used the CPUs".to_owned(),
                 "record fewer events (--events), or leave a CPU free for this thread",
             ),
-            None => ("other programs or threads", "repeat the run on an idle machine, or with fewer threads"),
+            None => (
+                "other programs or threads used the CPUs".to_owned(),
+                "repeat the run on an idle machine, or with fewer threads",
+            ),
         };
         // If preemption was observed, time without a CPU is already not counted as work.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) && !is_by_tracer {
@@ -70,7 +75,7 @@ impl MergeableAnswers {
             false => "",
         };
         Some(format!(
-            "threads had a CPU for only {:.0} % of the time in which they could have run, because {others} used the CPUs: {remedy}{with_counters}",
+            "threads had a CPU for only {:.0} % of the time in which they could have run, because {reason}: {remedy}{with_counters}",
             share * 100.0
         ))
     }

@@ -32,7 +32,9 @@ impl Case<'_> {
         let most = functions.first().filter(|most| most.ns >= row.ns / 2);
         let (inside, hint) = match most {
             Some(most) => (format!(", mostly {},", most.name.function), ""),
-            None if self.part.functions.has_samples => (String::new(), ""),
+            None if self.part.functions.has_samples || row.place.is_before_all_regions() => {
+                (String::new(), "")
+            }
             None => (String::new(), " (to see the functions in this code, record with --sample)"),
         };
         format!("{}{inside} keeps the other threads idle: parallelise this code{hint}", row.place.in_words())

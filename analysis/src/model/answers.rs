@@ -85,7 +85,11 @@ pub struct Answers {
 impl Answers {
     /// What is printed instead of findings if there are none.
     pub fn no_finding(&self) -> &'static str {
-        if self.cpu_note.is_some() { NO_FINDING_ON_BUSY_CPUS } else { NO_FINDING }
+        match self.cpu_note {
+            Some(_) => NO_FINDING_ON_BUSY_CPUS,
+            None if self.threads > 1 => NO_FINDING_OF_SEVERAL,
+            None => NO_FINDING,
+        }
     }
 
     /// Whether there is any thread time.
@@ -290,6 +294,7 @@ pub struct Finding {
 
 /// See [`Answers::no_finding`].
 const NO_FINDING: &str = "omptrace found no change that would save 3 % of the wall time or more.";
+const NO_FINDING_OF_SEVERAL: &str = "omptrace found no change that would save 3 % of the wall time or more. The trace of one run does not show whether useful work takes longer on several threads, for example because of contended atomic updates or false sharing; to find out, compare runs with different numbers of threads: omptrace scaling.";
 const NO_FINDING_ON_BUSY_CPUS: &str = "omptrace found no change that would certainly save 3 % of the wall time or more. Threads had no CPU for a part of the time, so waits may be due to this lack of CPUs; omptrace gives no advice about such waits.";
 
 impl Finding {

@@ -281,6 +281,12 @@ impl Place {
         })
     }
 
+    /// Whether the place is the serial code before the first parallel region. Samples are taken only after the OpenMP
+    /// runtime has been initialised, which usually happens at the first region.
+    pub(crate) fn is_before_all_regions(&self) -> bool {
+        self.construct.strip_prefix(SERIAL).is_some_and(|rest| rest.starts_with(" before "))
+    }
+
     /// `near stencil.c:35`, if the position is only near this line.
     pub(crate) fn near(&self) -> Option<String> {
         let line = self.line_name().filter(|_| self.position == Some(Position::Near));
@@ -450,6 +456,7 @@ mod tests {
         let between = Place::serial(Some(&region(7)), Some(&region(9)));
         assert_eq!(between.at_short(), "before a.c:9");
         assert_eq!(before.in_words(), "serial code before a.c:7");
+        assert!(before.is_before_all_regions() && !between.is_before_all_regions());
         assert_eq!(between.in_words(), "serial code from a.c:7 to a.c:9");
         let repeated = Place::serial(Some(&region(7)), Some(&region(7)));
         assert_eq!(repeated.in_words(), "serial code between executions of a.c:7");

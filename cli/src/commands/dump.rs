@@ -48,7 +48,8 @@ pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
     };
     for diagnostic in reader.diagnostics().iter().chain(&found) {
         if diagnostic.severity > Severity::Note {
-            message::warning(&diagnostic.to_string());
+            let words = diagnostic.to_string();
+            message::warning(message::without_severity(diagnostic.severity, &words));
         }
     }
     Ok(Outcome::Success)

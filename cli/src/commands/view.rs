@@ -3,6 +3,7 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -153,8 +154,14 @@ fn trace(arguments: &View) -> Result<OpenedTimeline> {
         && input.is_file()
         && !has_events(input)
     {
-        let file = File::open(input)
-            .map_err(|error| Failure::because(format!("cannot read {}", input.display()), &error))?;
+        let failed = |error| Failure::because(format!("cannot read {}", input.display()), &error);
+        let file = File::open(input).map_err(failed)?;
+        if !is_for_viewers(&file).map_err(failed)? {
+            return Err(Failure::new(format!(
+                "{} is neither a trace nor a file in a format that the Perfetto UI can read",
+                input.display()
+            )));
+        }
         return Ok(OpenedTimeline { trace: file, name: file_name(input), start: Start::default() });
     }
     let readers = match arguments.outliers {
@@ -202,6 +209,15 @@ fn trace(arguments: &View) -> Result<OpenedTimeline> {
         name: file_name(&arguments.inputs[0].with_extension(format.extension)),
         start,
     })
+}
+
+/// Whether a file may have a format that the Perfetto UI reads, judging by its first byte: Perfetto's own format, JSON,
+/// texts such as ftrace's that begin with a comment, HTML, and what gzip or zip has compressed.
+fn is_for_viewers(file: &File) -> io::Result<bool> {
+    let mut begin = [0; 64];
+    let length = file.read_at(&mut begin, 0)?;
+    let first = begin[..length].iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace());
+    Ok(matches!(first, Some(b'\n' | b'{' | b'[' | b'#' | b'<' | 0x1f | b'P')))
 }
 
 /// Says which part of the traces is shown, and how to see others.

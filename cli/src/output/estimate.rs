@@ -24,19 +24,25 @@ impl<'a> Estimate<'a> {
     pub(crate) fn words(&self) -> String {
         let answers = &self.stats.answers;
         let BasedOn { share, windows } = self.based_on;
-        let useful = useful_percent(answers).unwrap_or(0);
         match windows {
             Some(windows) => format!(
-                "About {useful} % of the threads' time was useful, as estimated from {windows} random parts that cover {} of the run. To analyse the whole run, which takes longer, run:",
+                "About {} % of the threads' time was useful, as estimated from {windows} random parts that cover {} of the run. To analyse the whole run, which takes longer, run:",
+                useful_percent(answers).unwrap_or(0),
                 share_words(share)
             ),
             None => format!(
-                "{useful} % of the threads' time was useful in the first {} of the run ({} in total). This part contains {:.0} % of the events; the rest of the run may differ. To analyse the whole run, which takes longer, run:",
+                "Only the first {} of the run ({} in total) were analysed. They contain {:.0} % of the events; the rest of the run may differ. To analyse the whole run, run:",
                 time(answers.duration_ns),
                 time(self.wall_ns),
                 share * 100.0
             ),
         }
+    }
+
+    /// The part of the run that was analysed, if it is its beginning, in words.
+    pub(crate) fn beginning(&self) -> Option<String> {
+        let is_beginning = self.based_on.windows.is_none();
+        is_beginning.then(|| format!("In the first {} of the run:", time(self.stats.answers.duration_ns)))
     }
 }
 

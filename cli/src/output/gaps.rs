@@ -10,6 +10,7 @@ pub(crate) fn report_gaps(report: &Report) {
     for process in &report.processes {
         for (severity, note) in process.notes() {
             if severity > Severity::Note {
+                let note = message::without_severity(severity, &note);
                 message::warning(&format!("{}: {note}", process.name));
             }
         }

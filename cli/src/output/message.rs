@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use omptrace_report::{Layout, Lines, Look, Style};
 use omptrace_symbols::printable::{is_unprintable, printable};
+use omptrace_trace_format::Severity;
 
 use crate::output::streams;
 
@@ -34,6 +35,11 @@ pub(crate) fn hint(text: &str) {
     if !is_silent() {
         say(&paint("hint", "1;36"), text);
     }
+}
+
+/// The text of a diagnostic without its severity, for a message that begins with one.
+pub(crate) fn without_severity(severity: Severity, text: &str) -> &str {
+    text.strip_prefix(severity.name()).and_then(|text| text.strip_prefix(": ")).unwrap_or(text)
 }
 
 /// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither says, as in a pipe.

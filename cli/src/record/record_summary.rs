@@ -94,9 +94,14 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
         Answer::Known(stats) => Some(&**stats).filter(|stats| stats.answers.has_time()),
         Answer::Late(_) | Answer::None => None,
     };
-    headline(&mut lines, run, traces.len(), stats, look);
-    if let Answer::Late(part) = answer {
-        late(&mut lines, run, part.as_deref(), &arguments, look);
+    let part = match answer {
+        Answer::Late(part) => part.as_deref(),
+        Answer::Known(_) | Answer::None => None,
+    };
+    let threads = stats.or(part).map(|stats| stats.answers.threads).filter(|threads| *threads > 0);
+    headline(&mut lines, run, traces.len(), threads, look);
+    if let Answer::Late(_) = answer {
+        late(&mut lines, run, part, &arguments, look);
     }
     if let Some(stats) = stats {
         let answers = &stats.answers;
@@ -150,17 +155,23 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, part: Option<&Stats>, arguments: &s
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     // A command is printed on one line, so that it can be copied.
     lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
+    lines.push(Line::of(Tint::Dim, "    (or record with --summary wait)"));
     if let Some(estimate) = estimate {
         lines.gap();
+        let beginning = estimate.beginning();
+        if let Some(words) = &beginning {
+            lines.push(Line::of(Tint::Plain, format!("  {words}")));
+        }
         lines.extend(efficiency_bars(&estimate.stats.answers, look));
-        if let Some(help) = help_for_causes(&estimate.stats.answers) {
+        // The beginning of a run, with its start-up, has its own problems.
+        if let Some(help) = help_for_causes(&estimate.stats.answers).filter(|_| beginning.is_none()) {
             lines.push(Line::of(Tint::Dim, format!("  Possible reasons for lost time: {help}")));
         }
     }
 }
 
 /// How the program ended, how long it took, and the resources that it used.
-fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&Stats>, look: Look) {
+fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, threads: Option<u32>, look: Look) {
     let words: Vec<String> = run.program.iter().map(|word| message::shell_word(word)).collect();
     let command = shortened(&words.join(" "), MAX_COMMAND);
     let wall = time(run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns));
@@ -178,7 +189,7 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
     if traces > 1 && run.job.is_none() {
         on.push(counted(traces as u64, "process").replace("processs", "processes"));
     }
-    on.extend(stats.map(|stats| counted(stats.answers.threads.into(), "thread")));
+    on.extend(threads.map(|threads| counted(threads.into(), "thread")));
     on.extend(
         thread::available_parallelism()
             .ok()

@@ -252,7 +252,10 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let damage = sealed.diagnostics.iter();
     let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
     let failure = sealed.failure.iter().cloned();
-    let mut worth_reporting = failure.chain(damage.map(Diagnostic::to_string)).peekable();
+    let words = |diagnostic: &Diagnostic| {
+        message::without_severity(diagnostic.severity, &diagnostic.to_string()).to_owned()
+    };
+    let mut worth_reporting = failure.chain(damage.map(words)).peekable();
     let is_any = worth_reporting.peek().is_some();
     for words in worth_reporting.by_ref().take(MAX_LINES) {
         message::warning(&format!("{}: {words}", message::near(trace).display()));

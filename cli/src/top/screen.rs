@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use omptrace_analysis::answers::{Accounting, Cause, RegionAnswer};
-use omptrace_report::time;
+use omptrace_report::{shortened, time};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -214,11 +214,14 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     // Locks need no room if no thread waits for one.
     let of_locks = if look.blocked.is_empty() { Constraint::Length(0) } else { Constraint::Fill(1) };
     let [left, right] = Layout::horizontal([Constraint::Fill(1), of_locks]).areas(area);
-    let blame: Vec<Line<'_>> = look
-        .blame
-        .iter()
-        .map(|row| shown(&format!("{:>9} {:<20} {}", time(row.ns), row.cause.title(), row.place.short())))
-        .collect();
+    let causes = look.blame.iter().map(|row| row.cause.title().len()).max().unwrap_or(0);
+    // What remains beside the frame, the time and the cause. The start and the end of a long name distinguish it.
+    let room = usize::from(left.width).saturating_sub(2 + 10 + causes + 1);
+    let rows = look.blame.iter().map(|row| {
+        let place = shortened(&row.place.short(), room);
+        shown(&format!("{:>9} {:<causes$} {place}", time(row.ns), row.cause.title()))
+    });
+    let blame: Vec<Line<'_>> = rows.collect();
     frame.render_widget(Paragraph::new(blame).block(titled("waits, by cause")), left);
     let locks: Vec<Line<'_>> = look.blocked.iter().map(|row| shown(&text::lock(row))).collect();
     frame.render_widget(Paragraph::new(locks).block(titled("locks: waiting time, lock, location")), right);

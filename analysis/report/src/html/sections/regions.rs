@@ -14,7 +14,8 @@ pub(crate) fn regions(out: &mut String, report: &Report<'_>, limits: &Limits) {
         "Parallel regions",
         "Sorted by lost time. Select a heading to sort by another column.",
     );
-    let path = answers.critical_path.useful_ns;
+    // Durations are summed over processes, but each process has a critical path of its own.
+    let path = if report.stats.processes.len() > 1 { 0 } else { answers.critical_path.useful_ns };
     let rows = answers.regions.iter().map(|region| {
         let of = &region.efficiency;
         let on_path = of.transfer.map(|share| share * region.duration_ns as f64 / path.max(1) as f64);
