@@ -35,15 +35,18 @@ pub(super) struct Changes<'p> {
     pub(super) logs: &'p [ReplayLog],
 }
 
+/// Number of scenarios that are replayed at once if there are no more: most runs have as few, and each costs time.
+const FEW_SCENARIOS: usize = 8;
+
 /// The second pass over a segment of the only process.
-struct Segment {
-    replayed: Option<Windowed<collector::Collector<MAX_SCENARIOS>>>,
+struct Segment<const S: usize> {
+    replayed: Option<Windowed<collector::Collector<S>>>,
     phases: Vec<Windowed<collector::Collector<0>>>,
     chunks: Option<ChunkCollector>,
     by_step: Option<collector::Collector<0>>,
 }
 
-impl Segment {
+impl<const S: usize> Segment<S> {
     fn results(self) -> Second {
         Second {
             predicted: self.replayed.and_then(|replayed| replayed.inner.predicted()),
@@ -54,7 +57,7 @@ impl Segment {
     }
 }
 
-impl Sink for Segment {
+impl<const S: usize> Sink for Segment<S> {
     fn wants(&self) -> Wants {
         let replayed = self.replayed.iter().map(Sink::wants);
         let phases = self.phases.iter().map(Sink::wants);
@@ -79,7 +82,7 @@ impl Sink for Segment {
     }
 }
 
-impl Continues for Segment {
+impl<const S: usize> Continues for Segment<S> {
     fn end_segment(&mut self) -> bool {
         // No short circuit: all must end their segment, even if one of them does not fit.
         let replayed = self.replayed.iter_mut().fold(true, |fits, it| it.end_segment() & fits);
@@ -107,7 +110,7 @@ impl Continues for Segment {
 
 impl Second {
     /// The results of replaying changes alone.
-    fn of(replayed: collector::Collector<MAX_SCENARIOS>) -> Second {
+    fn of<const S: usize>(replayed: collector::Collector<S>) -> Second {
         Second {
             predicted: replayed.predicted(),
             phases: Vec::new(),
@@ -119,6 +122,19 @@ impl Second {
 
 impl Run<'_> {
     pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
+        match changes.plans.len() {
+            0..=FEW_SCENARIOS => self.second_pass_of::<FEW_SCENARIOS>(number, changes, phases),
+            _ => self.second_pass_of::<MAX_SCENARIOS>(number, changes, phases),
+        }
+    }
+
+    /// The second pass with up to `S` plans.
+    fn second_pass_of<const S: usize>(
+        &self,
+        number: usize,
+        changes: Changes<'_>,
+        phases: &[Phase],
+    ) -> Second {
         let Changes { plans, numbers, windows, has_chunks, steps, logs } = changes;
         let with_chunks = Manner { chunks: true, ..self.manner };
         let only_changes = phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty();
@@ -128,9 +144,9 @@ impl Run<'_> {
             [log] => (Some(log), None),
             logs => (None, Some(logs)),
         };
-        let new_segment = || Segment {
+        let new_segment = || Segment::<S> {
             replayed: (!plans.is_empty()).then(|| {
-                let collector = collector::Collector::replaying(plans, numbers.to_vec());
+                let collector = collector::Collector::<S>::replaying(plans, numbers.to_vec());
                 Windowed::new(windows.cloned(), collector.of_segment())
             }),
             phases: phases
@@ -149,7 +165,7 @@ impl Run<'_> {
             return segments.results();
         }
         if let Some(log) = log.filter(|_| self.sink_threads == 0) {
-            let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
+            let mut replayed = collector::Collector::<S>::replaying(plans, numbers.to_vec());
             if log.replay(&mut replayed).is_ok() {
                 return Second::of(replayed);
             }
@@ -162,7 +178,7 @@ impl Run<'_> {
             false => (numbers, None),
         };
         let mut replayed = (!plans.is_empty()).then(|| {
-            let collector = collector::Collector::replaying(plans, replayed);
+            let collector = collector::Collector::<S>::replaying(plans, replayed);
             Windowed::new(windows.cloned(), collector)
         });
         let mut scheduled = scheduled.map(|numbers| {
@@ -184,7 +200,7 @@ impl Run<'_> {
         match log {
             Some(log) => {
                 if self.handed_over(sinks, |sink| log.replay(sink)).is_err() {
-                    return self.second_pass(number, Changes { logs: &[], ..changes }, phases);
+                    return self.second_pass_of::<S>(number, Changes { logs: &[], ..changes }, phases);
                 }
             }
             None => {
