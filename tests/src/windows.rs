@@ -303,7 +303,7 @@ pub fn numbers_agree(reader: &Reader) -> Result<Divided, String> {
     let divided = |window: Option<(Ns, Ns)>| {
         let is_wanted =
             |at: Boundary| window.is_none_or(|(begin, end)| begin < at.region_began && at.time < end);
-        let segments = Segments::between_regions(reader, ANALYSTS.get(), MIN_SEGMENT, is_wanted);
+        let segments = Segments::between_regions(reader, Vec::new(), ANALYSTS.get(), MIN_SEGMENT, is_wanted);
         segments.map_or(0, |segments| segments.count())
     };
     if divided(None) == 0 {
@@ -333,6 +333,24 @@ pub fn numbers_agree(reader: &Reader) -> Result<Divided, String> {
         }
     }
     Ok(Divided { whole: divided(None), windows: windows.map(divided).iter().sum() })
+}
+
+/// Compares the numbers of a trace without checkpoints that is analysed in segments, for which checkpoints are made, and in one go.
+fn numbers_without_checkpoints_agree(reader: &Reader) -> Result<(), String> {
+    parallel::limit_threads(ANALYSTS);
+    let numbers = |min_segment_events| {
+        let options = Options { min_segment_events: Some(min_segment_events), ..Options::default() };
+        answers(reader, &options)
+    };
+    let (expected, found) = (numbers(u64::MAX), numbers(MIN_SEGMENT));
+    match expected == found {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: numbers of segments without checkpoints:\n{}",
+            reader.path().display(),
+            difference(&expected, &found)
+        )),
+    }
 }
 
 /// Exports a trace to Perfetto's format by that many threads, in segments of `min_segment_events` or more.
@@ -385,6 +403,7 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     }
     let first = with.checkpoint_ticks().next().map(|ticks| with.clock().ns(ticks));
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    numbers_without_checkpoints_agree(&plain)?;
     let mut tried = Tried {
         checkpoints,
         windows: 0,

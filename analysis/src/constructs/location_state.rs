@@ -31,6 +31,8 @@ pub(super) struct ThreadState {
 /// Facts about the region whose start comes next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Next {
+    /// Something is known.
+    is_set: bool,
     /// The region is this explicit task.
     pub(super) task: Option<TaskId>,
     /// The region is an explicit task without an id.
@@ -43,6 +45,23 @@ pub(super) struct Next {
     pub(super) schedule: Option<ompt::ompt_work_t>,
     /// The region is this critical or atomic region.
     pub(super) held: Option<LockId>,
+}
+
+impl Next {
+    /// The same, to be changed.
+    pub(super) fn set(&mut self) -> &mut Next {
+        self.is_set = true;
+        self
+    }
+
+    /// Takes the facts, of which there are mostly none.
+    #[inline]
+    pub(super) fn take(&mut self) -> Next {
+        match self.is_set {
+            true => std::mem::take(self),
+            false => Next::default(),
+        }
+    }
 }
 
 /// An open region.
@@ -94,7 +113,7 @@ impl ThreadState {
         gaps: &Gaps,
         end: Ns,
     ) -> Option<EndedRegion> {
-        let open = self.open.pop()?;
+        let (open, regions_around) = self.open.split_last_mut()?;
         let construct = &mut constructs[open.region];
         let ns = end.abs_diff(open.begin);
         let own = ns.saturating_sub(open.inside);
@@ -120,13 +139,14 @@ impl ThreadState {
             stats.times.add_part(ns, open.is_new);
             add(&mut stats.self_ns, own.saturating_sub(awaits_end));
             add(stats.waiting_ns.get_or_insert(0), waited);
-            if let Some(mut of_loop) = open.of_loop {
+            if let Some(mut of_loop) = open.of_loop.take() {
                 (of_loop.chunks, of_loop.iterations) = chunks.unwrap_or_default();
                 construct.sums.add_loop(&of_loop, ns);
             }
         }
         let is_wait = construct.category == Category::Wait;
-        if let Some(around) = self.open.last_mut() {
+        let mut around = regions_around.last_mut();
+        if let Some(around) = &mut around {
             add(&mut around.inside, ns);
             add(&mut around.waited, waited);
             add(&mut around.lost, lost);
@@ -138,7 +158,6 @@ impl ThreadState {
             wait: open.wait,
             is_counted: is_counted || !open.is_new,
         };
-        let around = self.open.last_mut();
         let around = around.filter(|around| is_wait && constructs[around.region].may_wait_on());
         match (around, open.task) {
             (Some(around), _) => {
@@ -160,13 +179,15 @@ impl ThreadState {
             }
             (None, None) => self.just_left.push(part),
         }
-        Some(EndedRegion {
+        let ended = EndedRegion {
             begin: open.begin,
             forked: open.forked,
             member_of: open.team,
             working: ns.saturating_sub(waited).saturating_sub(unobserved),
             waited,
-        })
+        };
+        self.open.truncate(self.open.len() - 1);
+        Some(ended)
     }
 }
 

@@ -292,8 +292,8 @@ impl Collector {
         };
         Self::saw(&mut self.processes, thread, at.time);
         let process = &self.processes[thread.process as usize].process;
-        let reports = process.reports;
-        let next = std::mem::take(&mut thread.next);
+        let reports = &process.reports;
+        let next = thread.next.take();
         let is_further = enter.part == Slice::Further;
         let lock = match (enter.part, enter.awaited) {
             (Slice::First, Some(Awaited::Mutex { lock, held })) => Some((lock, held.is_some())),
@@ -316,7 +316,7 @@ impl Collector {
             _ => next.joined.is_some(),
         };
         let in_parallel = begins_parallel || around.is_some_and(|around| around.in_parallel);
-        let wait = kind.wait(&reports);
+        let wait = kind.wait(reports);
         let doing = match (kind, wait) {
             (Kind::Lost, _) => Doing::Unobserved,
             (_, Some(wait)) if in_parallel => Doing::Waiting(wait),
@@ -459,14 +459,14 @@ impl Collector {
         };
         let process = thread.process;
         match event {
-            ThreadEvent::Fork { team, .. } => thread.next.forked = Some((team, at.time)),
-            ThreadEvent::TeamBegin { team, size, .. } => thread.next.joined = Some((team, size)),
+            ThreadEvent::Fork { team, .. } => thread.next.set().forked = Some((team, at.time)),
+            ThreadEvent::TeamBegin { team, size, .. } => thread.next.set().joined = Some((team, size)),
             ThreadEvent::MemberDone => self.member_done(at),
             ThreadEvent::TaskSwitch { task, has_id } => {
-                thread.next.task = Some(task);
-                thread.next.lacks_id = !has_id;
+                let next = thread.next.set();
+                (next.task, next.lacks_id) = (Some(task), !has_id);
             }
-            ThreadEvent::Loop { schedule } => thread.next.schedule = Some(schedule),
+            ThreadEvent::Loop { schedule } => thread.next.set().schedule = Some(schedule),
             ThreadEvent::Chunks { chunks, iterations } => thread.chunks = Some((chunks, iterations)),
             ThreadEvent::TaskComplete { task } => {
                 let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
@@ -496,7 +496,7 @@ impl Collector {
                     Some((open.region, is_held, at.time.abs_diff(open.begin)))
                 });
                 if is_shown_on_thread(kind) {
-                    thread.next.held = Some(lock);
+                    thread.next.set().held = Some(lock);
                 }
                 let acquisition = (order, at.time);
                 self.locks.acquired((process, lock), kind, acquisition, asked, is_inside);

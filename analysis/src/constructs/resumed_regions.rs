@@ -46,8 +46,10 @@ impl JustLeft {
     }
 
     /// None of the regions continues.
+    #[inline]
     pub(crate) fn end(&mut self, whole: &mut impl FnMut(usize, u64)) {
-        self.0.drain(..).for_each(|part| part.ended(whole));
+        self.0.iter().for_each(|part| part.ended(whole));
+        self.0.clear();
     }
 }
 
@@ -69,7 +71,8 @@ impl Part {
     }
 
     /// The region does not continue: passes its whole duration, and that of the wait in it, to `whole`.
-    pub(crate) fn ended(self, whole: &mut impl FnMut(usize, u64)) {
+    #[inline]
+    pub(crate) fn ended(&self, whole: &mut impl FnMut(usize, u64)) {
         if self.is_counted {
             whole(self.region, self.ns);
         }

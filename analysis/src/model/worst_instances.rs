@@ -36,9 +36,10 @@ pub(crate) struct Instances {
 
 impl Instances {
     /// Adds an instance. If it starts where the thread's last one ended, it extends that one.
+    #[inline]
     pub(crate) fn add(&mut self, new: Instance) {
         if new.location >= self.newest.len() {
-            self.newest.resize(new.location + 1, None);
+            self.grow(new.location);
         }
         match &mut self.newest[new.location] {
             Some(old) if old.end == new.begin => {
@@ -51,6 +52,12 @@ impl Instances {
                 }
             }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, location: usize) {
+        self.newest.resize(location + 1, None);
     }
 
     /// Adds an instance that nothing continues.
@@ -74,7 +81,19 @@ impl Instances {
     }
 }
 
+#[inline]
 fn keep(kept: &mut [Option<Instance>; MAX_INSTANCES], instance: Instance) {
+    // Most instances are lighter than all that are kept.
+    if let Some(last) = &kept[MAX_INSTANCES - 1]
+        && instance.weight < last.weight
+    {
+        return;
+    }
+    insert(kept, instance);
+}
+
+#[inline(never)]
+fn insert(kept: &mut [Option<Instance>; MAX_INSTANCES], instance: Instance) {
     let is_behind = |kept: &Option<Instance>| kept.is_none_or(|kept| instance.is_before(&kept));
     if let Some(place) = kept.iter().position(is_behind) {
         kept[place..].rotate_right(1);

@@ -40,11 +40,15 @@ impl Run<'_> {
                 },
                 answers: Windowed::new(windows.clone(), answers),
                 levels: self.has_overview.then(LevelCollector::default),
+                earliest: self.is_summarised.then_some(Earliest(Ns::MAX)),
             }
         };
-        let in_segments = self.of_segments(self.segments.as_ref(), self.manner, || first(true));
+        let reader = member.reader;
+        let is_logged = is_whole && self.is_logged(reader);
+        let in_segments =
+            self.of_segments_with_logs(self.segments.as_ref(), self.manner, is_logged, || first(true));
         let (mut first, in_segments) = match in_segments {
-            Some((first, report)) => (first, Some(report)),
+            Some((first, report, logs)) => (first, Some((report, logs))),
             None => (first(false), None),
         };
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
@@ -53,47 +57,64 @@ impl Run<'_> {
         }
         let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
-        let mut earliest = Earliest(Ns::MAX);
         let calls =
             self.timeline.ranks().and_then(|ranks| ranks.process(number)).filter(|_| has_spans && is_whole);
         let mut sites = calls.zip(member.reader).map(|(calls, reader)| SitePlaces::of(&calls.sites, reader));
-        let mut sinks: Vec<&mut dyn Sink> = vec![&mut first.numbers, &mut first.answers];
         // Every item goes to every sink, so a sink is added only if the trace has items for it.
-        let reader = member.reader;
+        let mut sinks: Vec<&mut dyn Sink> = Vec::new();
         if reader.is_some_and(|reader| why_no_samples(reader).is_none()) {
             sinks.push(&mut functions);
         }
         if counting.is_some() {
             sinks.push(&mut counters);
         }
-        if self.is_summarised {
-            sinks.push(&mut earliest);
-        }
-        sinks.extend(first.levels.iter_mut().map(|levels| levels as &mut dyn Sink));
         if let Some(sites) = &mut sites {
             sinks.push(sites);
         }
-        let is_logged = in_segments.is_none() && is_whole && self.is_logged(reader);
         let with_checkpoints = Manner {
             chunks: is_logged,
-            checkpoints: reader.filter(|_| self.is_summarised && is_whole).map(checkpoint_distance),
+            checkpoints: reader
+                .filter(|_| self.is_summarised && is_whole && self.checkpoints.is_none())
+                .map(checkpoint_distance),
             ..self.manner
         };
-        let mut replay_log = None;
+        let mut replay_logs = Vec::new();
         let report = match in_segments {
-            Some(report) => report,
-            None if is_logged => {
-                let (report, log) = self.handed_over(sinks, |sink| {
-                    let mut logged = Logged { log: ReplayLog::default(), sink };
-                    let report = self.interpret(with_checkpoints, number, &mut logged);
-                    (report, logged.log)
-                });
-                replay_log = Some(log).filter(ReplayLog::is_complete);
+            Some((report, logs)) => {
+                replay_logs = logs;
                 report
             }
-            None => self.replay_in(with_checkpoints, number, sinks),
+            None if is_logged && sinks.is_empty() && self.sink_threads == 0 => {
+                let mut logged = Logged { log: ReplayLog::default(), sink: &mut first };
+                let report = self.interpret(with_checkpoints, number, &mut logged);
+                replay_logs.push(logged.log);
+                report
+            }
+            None => {
+                if self.sink_threads == 0 {
+                    sinks.push(&mut first);
+                } else {
+                    let First { numbers, answers, levels, earliest } = &mut first;
+                    let own: [&mut dyn Sink; 2] = [numbers, answers];
+                    sinks.splice(0..0, own);
+                    sinks.extend(levels.iter_mut().map(|levels| levels as &mut dyn Sink));
+                    sinks.extend(earliest.iter_mut().map(|earliest| earliest as &mut dyn Sink));
+                }
+                self.handed_over(sinks, |sink| match is_logged {
+                    true => {
+                        let mut logged = Logged { log: ReplayLog::default(), sink };
+                        let report = self.interpret(with_checkpoints, number, &mut logged);
+                        replay_logs.push(logged.log);
+                        report
+                    }
+                    false => self.interpret(with_checkpoints, number, sink),
+                })
+            }
         };
-        let First { numbers, answers, levels } = first;
+        if !replay_logs.iter().all(ReplayLog::is_complete) {
+            replay_logs.clear();
+        }
+        let First { numbers, answers, levels, earliest } = first;
         let (mut part, gathered, mut spans) = answers.inner.finish_with_observed();
         spans.sites = sites.map_or(Vec::new(), SitePlaces::places);
         if reader.is_some_and(mpi::is_unseen) {
@@ -130,8 +151,8 @@ impl Run<'_> {
             functions: functions.sums(),
             counters: counters.sums(),
             alone: None,
-            earliest: earliest.0,
-            replay_log,
+            earliest: earliest.map_or(Ns::MAX, |Earliest(begin)| begin),
+            replay_logs,
         })
     }
 
@@ -173,7 +194,7 @@ impl Run<'_> {
             counters: body.counters,
             alone: body.alone,
             earliest: 0,
-            replay_log: None,
+            replay_logs: Vec::new(),
         })
     }
 }
@@ -184,6 +205,8 @@ struct First {
     answers: Windowed<collector::Collector<0>>,
     /// For the overview.
     levels: Option<LevelCollector>,
+    /// For a summary.
+    earliest: Option<Earliest>,
 }
 
 impl Sink for First {
@@ -192,11 +215,15 @@ impl Sink for First {
         self.levels.iter().fold(wants, |wants, levels| wants.and(levels.wants()))
     }
 
+    #[inline(always)]
     fn item(&mut self, item: &Item<'_>) {
         self.numbers.item(item);
         self.answers.item(item);
         if let Some(levels) = &mut self.levels {
             levels.item(item);
+        }
+        if let Some(earliest) = &mut self.earliest {
+            earliest.item(item);
         }
     }
 }
@@ -211,6 +238,9 @@ impl Continues for First {
         self.numbers.phases.append(next.numbers.phases);
         if let (Some(levels), Some(next)) = (&mut self.levels, next.levels) {
             levels.append(next);
+        }
+        if let (Some(Earliest(own)), Some(Earliest(next))) = (&mut self.earliest, next.earliest) {
+            *own = next.min(*own);
         }
         self.numbers.windowed.append(next.numbers.windowed) && self.answers.append(next.answers)
     }
@@ -232,6 +262,7 @@ impl Sink for Numbers {
         self.windowed.wants().and(self.phases.wants())
     }
 
+    #[inline(always)]
     fn item(&mut self, item: &Item<'_>) {
         self.phases.item(item);
         self.windowed.item(item);

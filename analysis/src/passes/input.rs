@@ -68,8 +68,8 @@ pub(super) struct Merged {
     /// For a single process: the part of its summary that is about this process alone.
     pub(super) alone: Option<Alone>,
     pub(super) earliest: Ns,
-    /// For a single process: what the second pass needs, if it was kept.
-    pub(super) replay_log: Option<ReplayLog>,
+    /// For a single process: what the second pass needs, if it was kept; of each segment.
+    pub(super) replay_logs: Vec<ReplayLog>,
 }
 
 impl Merged {
@@ -87,6 +87,6 @@ impl Merged {
         self.counters.merge(next.counters);
         self.alone = next.alone;
         self.earliest = next.earliest;
-        self.replay_log = next.replay_log;
+        self.replay_logs = next.replay_logs;
     }
 }

@@ -13,6 +13,7 @@ mod first_pass;
 pub(crate) mod gaps;
 mod in_segments;
 mod input;
+mod log_records;
 mod of_job;
 mod options;
 mod phase_windows;
@@ -32,6 +33,7 @@ use omptrace_timeline::{
     KeptArguments, Manner, Ranks, Report, Segments, Start, Timeline, align, handed_over, origin, uncertainty,
     why_no_samples,
 };
+use omptrace_trace_format::checkpoint::Packed;
 use omptrace_trace_format::{Reader, Severity};
 
 use crate::constructs::chunks::{ChunkCollector, ChunkDurations};
@@ -146,12 +148,20 @@ impl Stats {
     pub(crate) fn summarised(reader: &Reader, alone: bool) -> Summarised {
         let options = Options::default();
         let run = Run { is_summarised: true, replays: alone, ..Run::of(&Input::traces(&[reader]), &options) };
+        // With several processes, each thread analyses one.
+        let mut run = match alone {
+            true => run.with_new_checkpoints(),
+            false => run,
+        };
         let mut first = run.first_pass(0, None, None).unwrap_or_default();
         let body = Body {
             counters: first.counters.clone(),
             ..Body::of(&first.sums, &first.part, &first.functions, &first.phases)
         };
-        let report = first.reports.first().cloned().unwrap_or_default();
+        let mut report = first.reports.first().cloned().unwrap_or_default();
+        if let (Some(process), Some(checkpoints)) = (report.processes.first_mut(), run.checkpoints.take()) {
+            process.checkpoints = checkpoints;
+        }
         let earliest = first.earliest;
         let mut all = Merged::default();
         all.merge(std::mem::take(&mut first));
@@ -177,7 +187,8 @@ impl Run<'_> {
             Some(sample) => Some(sample.windows.clone()),
             None => self.windows()?,
         };
-        self.segments = self.segments_within(windows.as_ref());
+        // The bins of charts must be the same for any number of jobs, so they need checkpoints of the trace.
+        self.segments = self.segments_within(windows.as_ref(), !self.has_overview);
         let all = self.all(windows.as_ref())?;
         let finished = self.finish(windows.as_ref(), all)?;
         Ok((finished.stats, finished.overview, finished.report))
@@ -222,7 +233,7 @@ impl Run<'_> {
             mut functions,
             counters,
             alone,
-            replay_log,
+            replay_logs,
             ..
         } = all;
         let mut report = Report::of_shares(reports);
@@ -283,8 +294,8 @@ impl Run<'_> {
         if !plans.is_empty() || !of_phases.is_empty() || has_chunks || step_times.is_some() {
             for second in self.each(|number| {
                 let steps = step_times.as_ref();
-                let log = replay_log.as_ref();
-                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps, log };
+                let logs = &replay_logs[..];
+                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks, steps, logs };
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
@@ -440,6 +451,8 @@ struct Run<'a> {
     is_divisible: bool,
     /// Its segments; `None` if it is not analysed in segments.
     segments: Option<Segments>,
+    /// The checkpoints of the only process, if they were created before the first pass.
+    checkpoints: Option<Vec<Packed>>,
     /// Only these parts of the only process are read.
     sample: Option<Sample>,
 }
@@ -510,6 +523,7 @@ impl<'a> Run<'a> {
             is_summarised: false,
             is_divisible: false,
             segments: None,
+            checkpoints: None,
             sample: None,
         }
     }
@@ -575,8 +589,12 @@ mod tests {
     use crate::constructs::sums::Sums;
 
     /// Traces of old runtimes, each by a different program.
-    fn traces() -> Vec<Reader> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic");
+    pub(super) fn historic_traces() -> Vec<Reader> {
+        traces(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic"))
+    }
+
+    /// The traces in this folder.
+    pub(super) fn traces(folder: &Path) -> Vec<Reader> {
         let entries = fs::read_dir(folder).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let is_trace = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "omptrace");
@@ -602,7 +620,7 @@ mod tests {
     /// Merging in any order and grouping gives the same result, byte for byte.
     #[test]
     fn processes_merge_in_any_order_and_grouping() {
-        let readers = traces();
+        let readers = historic_traces();
         let inputs: Vec<&Reader> = readers.iter().collect();
         let options = Options::default();
         let run = Run::of(&Input::traces(&inputs), &options);

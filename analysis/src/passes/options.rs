@@ -17,7 +17,7 @@ const MAX_CHECKPOINT_DISTANCE: u64 = 1 << 19;
 /// Approximate number of checkpoints in shorter traces: enough to divide the trace among that many CPUs.
 const CHECKPOINTS: u64 = 32;
 /// Minimum number of bytes of an unpacked event.
-const EVENT_BYTES: u64 = 8;
+pub(super) const EVENT_BYTES: u64 = 8;
 
 /// Which part of a run is analysed, and how.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +100,11 @@ impl Error for NoAnswer {}
 
 /// The number of events between two checkpoints of the trace of `reader`.
 pub(super) fn checkpoint_distance(reader: &Reader) -> u64 {
+    distance_of_at_least(MIN_SEGMENT_EVENTS, reader)
+}
+
+/// The same, but at least this number.
+pub(super) fn distance_of_at_least(least: u64, reader: &Reader) -> u64 {
     let events = reader.summary().event_bytes / EVENT_BYTES;
-    (events / CHECKPOINTS).clamp(MIN_SEGMENT_EVENTS, MAX_CHECKPOINT_DISTANCE)
+    (events / CHECKPOINTS).clamp(least.min(MAX_CHECKPOINT_DISTANCE), MAX_CHECKPOINT_DISTANCE)
 }

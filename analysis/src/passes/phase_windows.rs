@@ -36,7 +36,7 @@ impl Run<'_> {
 
     /// The phases of all processes.
     fn all_phases(&self) -> (Phases, Ranges) {
-        let segments = self.segments_within(None);
+        let segments = self.segments_within(None, false);
         let (mut phases, mut ranges) = (Phases::default(), Ranges::default());
         for (of_process, its_ranges) in self.each(|number| {
             let in_segments = self.of_segments(segments.as_ref(), self.manner, PhaseCollector::default);

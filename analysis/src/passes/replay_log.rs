@@ -6,36 +6,24 @@
 //! second pass                                 log ---> replay
 //! ```
 //!
-//! Each item that matters for a replay is one word, which has the kind, the thread, the time since the item before, and
-//! the region, and up to two more words. Definitions are kept beside it. Words that do not fit into a small buffer are
-//! in a temporary file, because memory must not grow with the number of events. The chunks of dynamic loops go only
-//! into the log, because the first pass adds them up per loop.
+//! Each item that matters for a replay is a [record](crate::passes::log_records), which has the kind, the thread, the time
+//! since the item before, and the region, and up to two ids or numbers. Definitions are kept beside the records. The
+//! chunks of dynamic loops go only into the log, because the first pass adds them up per loop. The wait in a barrier does
+//! not go into the log, because for a replay, the thread is in the barrier anyway.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
-use std::{fmt, mem};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
 
 use ompt_sys as ompt;
 use omptrace_timeline::model::{
-    Arguments, Awaited, Construct, Enter, Instant, Item, Leave, Location, LocationId, LockId, Ns, Part,
-    Point, Process, ProcessId, Region, RegionId, Sink, Summary, TaskId, TeamId, ThreadEvent, Value, Wants,
-    argument,
+    Argument, Arguments, Awaited, Construct, Enter, Instant, Item, Leave, Location, LockId, Part, Point,
+    Process, ProcessId, Region, RegionId, Sink, Summary, TaskId, TeamId, ThreadEvent, Value, Wants, argument,
 };
 
+use crate::passes::log_records::{KINDS, MAX_BYTES, Records};
 use crate::states::collector::{iterations, number};
-
-/// Maximum number of words, 256 MiB. A process with more events is read twice.
-const MAX_WORDS: u64 = 32 << 20;
-/// Number of words that are in memory.
-const BUFFER: usize = 1 << 16;
-/// Approximate number of words per eight bytes of unpacked events.
-const WORDS_PER_EVENT_WORD: u64 = 2;
-
-const OP_BITS: u32 = 5;
-const LOCATION_BITS: u32 = 14;
-const TIME_BITS: u32 = 26;
-const MORE_BITS: u32 = 64 - OP_BITS - LOCATION_BITS - TIME_BITS;
+use crate::states::region_kind::Kind;
 
 /// The kinds of items.
 mod op {
@@ -63,8 +51,30 @@ mod op {
     pub(super) const OTHER: u64 = 20;
     /// A definition.
     pub(super) const DEFINITION: u64 = 21;
-    /// The next word is the time.
-    pub(super) const TIME: u64 = 22;
+    /// A segment begins.
+    pub(super) const SEGMENT: u64 = 22;
+
+    /// By kind, the number of numbers in a record.
+    pub(super) const NUMBERS: [usize; super::KINDS] = {
+        let mut numbers = [0; super::KINDS];
+        let kinds: [(&[u64], usize); 4] = [
+            (&[ENTER, INSTANT, RECORDING, FORK, JOIN, TASK_SWITCH, TASK_COMPLETE, ACQUIRE, RELEASE], 1),
+            (&[ENTER_MUTEX, ENTER_DEPENDENCES, ENTER_LOOP, TEAM_BEGIN, TASK_CREATE], 2),
+            (&[TASK_DEPENDENCE, TASK_FULFILL], 2),
+            (&[ENTER_CHUNK, FIRST_CHUNK], 3),
+        ];
+        let mut of_kind = 0;
+        while of_kind < kinds.len() {
+            let (ops, count) = kinds[of_kind];
+            let mut op = 0;
+            while op < ops.len() {
+                numbers[ops[op] as usize] = count;
+                op += 1;
+            }
+            of_kind += 1;
+        }
+        numbers
+    };
 }
 
 /// What starting a region of a construct is, for a replay.
@@ -73,6 +83,10 @@ enum Start {
     Plain,
     Loop,
     Chunk,
+    /// A barrier, or the wait in it.
+    Barrier,
+    /// An implicit task.
+    Member,
 }
 
 /// An instant's meaning for a replay.
@@ -96,95 +110,80 @@ struct Open {
     depth: u32,
     /// The depths of open chunks.
     chunks: Vec<u32>,
+    /// The depths of open regions that are not in the log.
+    left_out: Vec<u32>,
+    /// The open implicit tasks of teams.
+    members: Vec<OpenMember>,
+    /// The team whose implicit task starts next.
+    joined: Option<TeamId>,
 }
 
-/// The log of one process.
+/// An open implicit task.
+#[derive(Clone, Copy)]
+struct OpenMember {
+    team: TeamId,
+    depth: u32,
+    /// The depth of the barrier in which its thread is.
+    barrier: Option<u32>,
+}
+
+impl Open {
+    /// Whether the barrier region that starts is a part of one that is already open, such as the wait in it. For a
+    /// replay, it means nothing. Otherwise, the thread arrives at a barrier.
+    #[inline]
+    fn is_in_barrier(&mut self) -> bool {
+        let Some(member) = self.members.last_mut() else {
+            return false;
+        };
+        let around = self.depth - 1;
+        match member.barrier {
+            Some(barrier) => barrier == around || self.left_out.last() == Some(&around),
+            None => {
+                member.barrier = Some(self.depth);
+                false
+            }
+        }
+    }
+}
+
+/// The log of one process, or of a segment of it.
 #[derive(Default)]
 pub(super) struct ReplayLog {
-    /// The newest words.
-    words: Vec<u64>,
-    /// The words before, in a file that has no name.
-    file: Option<File>,
-    words_in_file: u64,
+    records: Records,
     definitions: Vec<Definition>,
-    last: Ns,
     starts: Vec<Start>,
     moments: Vec<Moment>,
     /// By location.
     open: Vec<Open>,
-    /// Something does not fit, so the log is useless.
-    is_full: bool,
+    /// The teams that exist.
+    teams: BTreeSet<TeamId>,
 }
 
 impl fmt::Debug for ReplayLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplayLog").field("words_in_file", &self.words_in_file).finish_non_exhaustive()
+        f.debug_struct("ReplayLog").field("records", &self.records).finish_non_exhaustive()
     }
 }
 
 impl ReplayLog {
-    /// Whether the log of a trace with this many bytes of events is likely to fit.
+    /// Whether the log of a trace with this many bytes of events is likely to fit: records take about as much.
     pub(super) fn is_enough_for(event_bytes: u64) -> bool {
-        event_bytes / 8 * WORDS_PER_EVENT_WORD <= MAX_WORDS
+        event_bytes <= MAX_BYTES
     }
 
     /// Whether a replay can be made from the log.
     pub(super) fn is_complete(&self) -> bool {
-        !self.is_full
-    }
-
-    /// Moves the words from memory to the file.
-    #[cold]
-    #[inline(never)]
-    fn move_to_file(&mut self) {
-        let words = mem::take(&mut self.words);
-        if self.is_full {
-            return;
-        }
-        self.is_full = self.words_in_file + words.len() as u64 > MAX_WORDS || self.append(&words).is_err();
-        self.words = words;
-        self.words.clear();
-    }
-
-    fn append(&mut self, words: &[u64]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(tempfile::tempfile()?),
-        };
-        let mut bytes = vec![0; 8 * words.len()];
-        let (places, _) = bytes.as_chunks_mut::<8>();
-        places.iter_mut().zip(words).for_each(|(place, word)| *place = word.to_ne_bytes());
-        file.write_all(&bytes)?;
-        self.words_in_file += words.len() as u64;
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn put(&mut self, op: u64, at: Point, more: u64) {
-        let mut ns = at.time.wrapping_sub(self.last).cast_unsigned();
-        if ns >> TIME_BITS != 0 {
-            self.words.extend([op::TIME, at.time.cast_unsigned()]);
-            ns = 0;
-        }
-        self.last = at.time;
-        let location = u64::from(at.location.0);
-        self.is_full |= location >> LOCATION_BITS | more >> MORE_BITS != 0;
-        let head = op | location << OP_BITS | ns << (OP_BITS + LOCATION_BITS);
-        self.words.push(head | more << (OP_BITS + LOCATION_BITS + TIME_BITS));
-    }
-
-    #[inline(always)]
-    fn put_with(&mut self, op: u64, at: Point, more: u64, word: u64) {
-        self.put(op, at, more);
-        self.words.push(word);
+        self.records.are_complete()
     }
 
     #[cold]
     fn define(&mut self, definition: Definition) {
         if let Definition::Region(Region { construct, .. }) = &definition {
-            self.starts.push(match construct {
-                Construct::Work(ompt::ompt_work_loop_static) => Start::Loop,
-                Construct::Chunk => Start::Chunk,
+            self.starts.push(match Kind::of(*construct) {
+                Kind::StaticLoop => Start::Loop,
+                Kind::Chunk => Start::Chunk,
+                Kind::Barrier { .. } => Start::Barrier,
+                Kind::Member | Kind::Initial => Start::Member,
                 _ => Start::Plain,
             });
             self.moments.push(match construct {
@@ -193,16 +192,13 @@ impl ReplayLog {
                 _ => Moment::Nothing,
             });
         }
-        self.words.push(op::DEFINITION);
+        self.records.push_mark(op::DEFINITION);
         self.definitions.push(definition);
     }
 
     /// Notes an item. Returns false if it is about a chunk of a dynamic loop.
     #[inline(always)]
     fn note(&mut self, item: &Item<'_>) -> bool {
-        if self.words.len() >= BUFFER {
-            self.move_to_file();
-        }
         match item {
             Item::Enter(enter) => return self.enter(enter),
             Item::Leave(leave) => return self.leave(leave.at),
@@ -212,6 +208,7 @@ impl ReplayLog {
             Item::Location(location) => self.define(Definition::Location((*location).clone())),
             Item::Region(region) => self.define(Definition::Region((*region).clone())),
             Item::Summary(id, summary) => self.define(Definition::Summary(*id, (*summary).clone())),
+            Item::Segment => self.records.push_mark(op::SEGMENT),
             _ => {}
         }
         true
@@ -222,44 +219,85 @@ impl ReplayLog {
         let (at, region) = (enter.at, u64::from(enter.region.0));
         let index = at.location.0 as usize;
         if index >= self.open.len() {
-            self.open.resize(index + 1, Open::default());
+            self.add_location(index);
         }
         let open = &mut self.open[index];
         open.depth += 1;
+        let joined = open.joined.take();
         match (self.starts[enter.region.0 as usize], enter.awaited) {
             (Start::Chunk, _) => {
                 open.chunks.push(open.depth);
                 let [start, iterations] = iterations(enter.arguments);
-                self.put_with(op::ENTER_CHUNK, at, region, start);
-                self.words.push(iterations);
+                self.records.push(op::ENTER_CHUNK, at, [region, start, iterations]);
                 return false;
             }
+            (Start::Barrier, _) if open.is_in_barrier() => open.left_out.push(open.depth),
             (Start::Loop, _) => {
-                self.put_with(op::ENTER_LOOP, at, region, number(enter.arguments, "count"));
+                self.records.push(op::ENTER_LOOP, at, [region, number(enter.arguments, "count")]);
             }
             (_, Some(Awaited::Mutex { lock, .. })) if enter.part == Part::First => {
-                self.put_with(op::ENTER_MUTEX, at, region, lock.0);
+                self.records.push(op::ENTER_MUTEX, at, [region, lock.0]);
             }
             (_, Some(Awaited::Dependences { task })) => {
-                self.put_with(op::ENTER_DEPENDENCES, at, region, task.0);
+                self.records.push(op::ENTER_DEPENDENCES, at, [region, task.0]);
             }
-            _ => self.put(op::ENTER, at, region),
+            (start, _) => {
+                if let (Start::Member, Some(team)) = (start, joined) {
+                    open.members.push(OpenMember { team, depth: open.depth, barrier: None });
+                }
+                self.records.push(op::ENTER, at, [region]);
+            }
         }
         true
     }
 
+    /// Notes the end of a region. Returns false if it is a chunk of a dynamic loop.
     #[inline(always)]
     fn leave(&mut self, at: Point) -> bool {
-        self.put(op::LEAVE, at, 0);
         let Some(open) = self.open.get_mut(at.location.0 as usize) else {
+            self.records.push(op::LEAVE, at, []);
             return true;
         };
-        let is_chunk = open.chunks.last() == Some(&open.depth);
+        let depth = open.depth;
+        open.depth = depth.saturating_sub(1);
+        if open.left_out.last() == Some(&depth) {
+            open.left_out.pop();
+            return true;
+        }
+        if let Some(member) = open.members.last_mut() {
+            if member.barrier == Some(depth) {
+                member.barrier = None;
+            } else if member.depth == depth {
+                open.members.pop();
+            }
+        }
+        self.records.push(op::LEAVE, at, []);
+        let is_chunk = open.chunks.last() == Some(&depth);
         if is_chunk {
             open.chunks.pop();
         }
-        open.depth = open.depth.saturating_sub(1);
         !is_chunk
+    }
+
+    /// The open regions of a location.
+    fn open_at(&mut self, at: Point) -> &mut Open {
+        let index = at.location.0 as usize;
+        if index >= self.open.len() {
+            self.add_location(index);
+        }
+        &mut self.open[index]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_location(&mut self, index: usize) {
+        self.open.resize(index + 1, Open::default());
+    }
+
+    /// A team begins or ends: its members are in no barrier.
+    fn end_barriers(&mut self, team: TeamId) {
+        let members = self.open.iter_mut().flat_map(|open| &mut open.members);
+        members.filter(|member| member.team == team).for_each(|member| member.barrier = None);
     }
 
     #[inline(always)]
@@ -268,42 +306,57 @@ impl ReplayLog {
         match self.moments[instant.region.0 as usize] {
             Moment::Chunk => {
                 let [start, iterations] = iterations(instant.arguments);
-                self.put_with(op::FIRST_CHUNK, instant.at, region, start);
-                self.words.push(iterations);
+                self.records.push(op::FIRST_CHUNK, instant.at, [region, start, iterations]);
             }
-            Moment::Problem => self.put(op::INSTANT, instant.at, region),
+            Moment::Problem => self.records.push(op::INSTANT, instant.at, [region]),
             Moment::Nothing => {}
         }
     }
 
     #[inline(always)]
     fn event(&mut self, at: Point, event: ThreadEvent) {
+        let records = &mut self.records;
         match event {
-            ThreadEvent::Fork { team, .. } => self.put_with(op::FORK, at, 0, team.0),
-            ThreadEvent::Join { team } => self.put_with(op::JOIN, at, 0, team.0),
-            ThreadEvent::TeamBegin { team, size, .. } => {
-                self.put_with(op::TEAM_BEGIN, at, u64::from(size), team.0);
+            ThreadEvent::Fork { team, .. } => {
+                records.push(op::FORK, at, [team.0]);
+                if !self.teams.insert(team) {
+                    self.end_barriers(team);
+                }
             }
-            ThreadEvent::MemberDone => self.put(op::MEMBER_DONE, at, 0),
+            ThreadEvent::Join { team } => {
+                records.push(op::JOIN, at, [team.0]);
+                self.teams.remove(&team);
+                self.end_barriers(team);
+            }
+            ThreadEvent::TeamBegin { team, size, .. } => {
+                records.push(op::TEAM_BEGIN, at, [u64::from(size), team.0]);
+                let is_known = self.teams.contains(&team);
+                self.open_at(at).joined = Some(team).filter(|_| is_known);
+            }
+            ThreadEvent::MemberDone => {
+                records.push(op::MEMBER_DONE, at, []);
+                if let Some(member) = self.open_at(at).members.last_mut() {
+                    member.barrier = None;
+                }
+            }
             ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
                 let more = u64::from(region.0) << 1 | u64::from(is_undeferred);
-                self.put_with(op::TASK_CREATE, at, more, task.0);
+                records.push(op::TASK_CREATE, at, [more, task.0]);
             }
             ThreadEvent::TaskDependence { from, to } => {
-                self.put_with(op::TASK_DEPENDENCE, at, 0, from.0);
-                self.words.push(to.0);
+                records.push(op::TASK_DEPENDENCE, at, [from.0, to.0]);
             }
-            ThreadEvent::TaskSwitch { task, .. } => self.put_with(op::TASK_SWITCH, at, 0, task.0),
+            ThreadEvent::TaskSwitch { task, .. } => records.push(op::TASK_SWITCH, at, [task.0]),
             ThreadEvent::TaskFulfill { task, is_late } => {
-                self.put_with(op::TASK_FULFILL, at, u64::from(is_late), task.0);
+                records.push(op::TASK_FULFILL, at, [u64::from(is_late), task.0]);
             }
-            ThreadEvent::TaskComplete { task } => self.put_with(op::TASK_COMPLETE, at, 0, task.0),
-            ThreadEvent::AcquireLock { lock, .. } => self.put_with(op::ACQUIRE, at, 0, lock.0),
-            ThreadEvent::ReleaseLock { lock, .. } => self.put_with(op::RELEASE, at, 0, lock.0),
-            ThreadEvent::Recording { on } => self.put(op::RECORDING, at, u64::from(on)),
+            ThreadEvent::TaskComplete { task } => records.push(op::TASK_COMPLETE, at, [task.0]),
+            ThreadEvent::AcquireLock { lock, .. } => records.push(op::ACQUIRE, at, [lock.0]),
+            ThreadEvent::ReleaseLock { lock, .. } => records.push(op::RELEASE, at, [lock.0]),
+            ThreadEvent::Recording { on } => records.push(op::RECORDING, at, [u64::from(on)]),
             // Without functions, a replay ignores samples.
             ThreadEvent::Sampled { .. } => {}
-            _ => self.put(op::OTHER, at, 0),
+            _ => records.push(op::OTHER, at, []),
         }
     }
 
@@ -312,39 +365,33 @@ impl ReplayLog {
     /// # Errors
     /// The temporary file cannot be read.
     pub(super) fn replay(&self, sink: &mut (impl Sink + ?Sized)) -> io::Result<()> {
-        let mask = |bits: u32| (1_u64 << bits) - 1;
-        let mut words = Words { log: self, read: 0, buffer: Vec::new(), at: 0, error: None };
+        let mut records = self.records.read();
         let mut definitions = self.definitions.iter();
-        let mut time: Ns = 0;
-        while let Some(head) = words.next() {
-            time = time.wrapping_add((head >> (OP_BITS + LOCATION_BITS) & mask(TIME_BITS)).cast_signed());
-            let at = Point { location: LocationId((head >> OP_BITS & mask(LOCATION_BITS)) as u32), time };
-            let more = head >> (OP_BITS + LOCATION_BITS + TIME_BITS);
-            let region = RegionId(more as u32);
-            let mut word = || words.next().unwrap_or(0);
+        while let Some((kind, at, [first, second, third])) = records.next(&op::NUMBERS) {
+            let region = RegionId(first as u32);
             let enter = |part, awaited| Enter { at, region, part, awaited, arguments: NONE };
-            let event = match head & mask(OP_BITS) {
+            let event = match kind {
                 op::ENTER => {
                     sink.item(&Item::Enter(enter(Part::Further, None)));
                     continue;
                 }
                 op::ENTER_MUTEX => {
-                    let awaited = Some(Awaited::Mutex { lock: LockId(word()), held: None });
+                    let awaited = Some(Awaited::Mutex { lock: LockId(second), held: None });
                     sink.item(&Item::Enter(enter(Part::First, awaited)));
                     continue;
                 }
                 op::ENTER_DEPENDENCES => {
-                    let awaited = Some(Awaited::Dependences { task: TaskId(word()) });
+                    let awaited = Some(Awaited::Dependences { task: TaskId(second) });
                     sink.item(&Item::Enter(enter(Part::Further, awaited)));
                     continue;
                 }
                 op::ENTER_LOOP => {
-                    let arguments = [argument("count", Value::Uint(word()))];
+                    let arguments = [argument("count", Value::Uint(second))];
                     sink.item(&Item::Enter(enter(Part::Further, None).with(&arguments[..])));
                     continue;
                 }
                 op::ENTER_CHUNK => {
-                    let arguments = ["start", "iterations"].map(|name| argument(name, Value::Uint(word())));
+                    let arguments = chunk(second, third);
                     sink.item(&Item::Enter(enter(Part::Further, None).with(&arguments[..])));
                     continue;
                 }
@@ -353,7 +400,7 @@ impl ReplayLog {
                     continue;
                 }
                 op::FIRST_CHUNK => {
-                    let arguments = ["start", "iterations"].map(|name| argument(name, Value::Uint(word())));
+                    let arguments = chunk(second, third);
                     sink.item(&Item::Instant(Instant { at, region, arguments: &arguments }));
                     continue;
                 }
@@ -361,8 +408,8 @@ impl ReplayLog {
                     sink.item(&Item::Instant(Instant { at, region, arguments: NONE }));
                     continue;
                 }
-                op::TIME => {
-                    time = word().cast_signed();
+                op::SEGMENT => {
+                    sink.item(&Item::Segment);
                     continue;
                 }
                 op::DEFINITION => {
@@ -375,98 +422,52 @@ impl ReplayLog {
                     item.iter().for_each(|item| sink.item(item));
                     continue;
                 }
-                op::FORK => ThreadEvent::Fork { team: TeamId(word()), requested: 0 },
-                op::JOIN => ThreadEvent::Join { team: TeamId(word()) },
+                op::FORK => ThreadEvent::Fork { team: TeamId(first), requested: 0 },
+                op::JOIN => ThreadEvent::Join { team: TeamId(first) },
                 op::TEAM_BEGIN => {
-                    ThreadEvent::TeamBegin { team: TeamId(word()), index: 0, size: more as u32, task: None }
+                    ThreadEvent::TeamBegin { team: TeamId(second), index: 0, size: first as u32, task: None }
                 }
                 op::MEMBER_DONE => ThreadEvent::MemberDone,
                 op::TASK_CREATE => ThreadEvent::TaskCreate {
-                    task: TaskId(word()),
-                    region: RegionId((more >> 1) as u32),
+                    task: TaskId(second),
+                    region: RegionId((first >> 1) as u32),
                     parent: None,
-                    is_undeferred: more & 1 == 1,
+                    is_undeferred: first & 1 == 1,
                     is_final: false,
                 },
                 op::TASK_DEPENDENCE => {
-                    let [from, to] = [TaskId(word()), TaskId(word())];
-                    ThreadEvent::TaskDependence { from, to }
+                    ThreadEvent::TaskDependence { from: TaskId(first), to: TaskId(second) }
                 }
-                op::TASK_SWITCH => ThreadEvent::TaskSwitch { task: TaskId(word()), has_id: true },
-                op::TASK_FULFILL => ThreadEvent::TaskFulfill { task: TaskId(word()), is_late: more == 1 },
-                op::TASK_COMPLETE => ThreadEvent::TaskComplete { task: TaskId(word()) },
+                op::TASK_SWITCH => ThreadEvent::TaskSwitch { task: TaskId(first), has_id: true },
+                op::TASK_FULFILL => ThreadEvent::TaskFulfill { task: TaskId(second), is_late: first == 1 },
+                op::TASK_COMPLETE => ThreadEvent::TaskComplete { task: TaskId(first) },
                 op::ACQUIRE => {
-                    ThreadEvent::AcquireLock { lock: LockId(word()), kind: ompt::ompt_mutex_lock, order: 0 }
+                    ThreadEvent::AcquireLock { lock: LockId(first), kind: ompt::ompt_mutex_lock, order: 0 }
                 }
-                op::RELEASE => ThreadEvent::ReleaseLock { lock: LockId(word()), order: 0 },
-                op::RECORDING => ThreadEvent::Recording { on: more == 1 },
+                op::RELEASE => ThreadEvent::ReleaseLock { lock: LockId(first), order: 0 },
+                op::RECORDING => ThreadEvent::Recording { on: first == 1 },
                 _ => ThreadEvent::Loop { schedule: ompt::ompt_work_loop_static },
             };
             sink.item(&Item::ThreadEvent(at, event));
         }
-        words.error.map_or(Ok(()), Err)
+        records.end()
     }
 }
 
-/// The words of a log, in order.
-struct Words<'l> {
-    log: &'l ReplayLog,
-    /// Number of words that have been in the buffer.
-    read: u64,
-    buffer: Vec<u64>,
-    at: usize,
-    error: Option<io::Error>,
-}
-
-impl Words<'_> {
-    #[inline(always)]
-    fn next(&mut self) -> Option<u64> {
-        if self.at == self.buffer.len() {
-            self.refill();
-        }
-        let word = self.buffer.get(self.at).copied();
-        self.at += 1;
-        word
-    }
-
-    /// Replaces the words, all of which were read, by the next ones; by none at the end.
-    #[cold]
-    #[inline(never)]
-    fn refill(&mut self) {
-        let log = self.log;
-        let in_file = log.words_in_file.saturating_sub(self.read).min(BUFFER as u64);
-        self.buffer.clear();
-        self.at = 0;
-        match &log.file {
-            Some(file) if in_file > 0 => {
-                let mut bytes = vec![0; 8 * in_file as usize];
-                match file.read_exact_at(&mut bytes, 8 * self.read) {
-                    Ok(()) => {
-                        let words = bytes.as_chunks::<8>().0.iter();
-                        self.buffer.extend(words.map(|word| u64::from_ne_bytes(*word)));
-                    }
-                    Err(error) => self.error = Some(error),
-                }
-                self.read += in_file;
-            }
-            _ if self.read == log.words_in_file => {
-                self.buffer.extend_from_slice(&log.words);
-                self.read += 1;
-            }
-            _ => {}
-        }
-    }
+/// The arguments of a chunk.
+fn chunk(start: u64, iterations: u64) -> [Argument<'static>; 2] {
+    [argument("start", Value::Uint(start)), argument("iterations", Value::Uint(iterations))]
 }
 
 const NONE: Arguments<'static> = &[];
 
 /// Logs the items that it passes on to another sink.
-pub(super) struct Logged<'s> {
+pub(super) struct Logged<'s, T: Sink + ?Sized> {
     pub(super) log: ReplayLog,
-    pub(super) sink: &'s mut dyn Sink,
+    pub(super) sink: &'s mut T,
 }
 
-impl Sink for Logged<'_> {
+impl<T: Sink + ?Sized> Sink for Logged<'_, T> {
     fn wants(&self) -> Wants {
         self.sink.wants().and(Wants::THREAD_EVENTS)
     }
@@ -483,7 +484,7 @@ impl Sink for Logged<'_> {
     }
 }
 
-impl fmt::Debug for Logged<'_> {
+impl<T: Sink + ?Sized> fmt::Debug for Logged<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Logged").field("log", &self.log).finish_non_exhaustive()
     }
@@ -491,6 +492,8 @@ impl fmt::Debug for Logged<'_> {
 
 #[cfg(test)]
 mod tests {
+    use omptrace_timeline::model::LocationId;
+
     use super::*;
 
     /// Keeps thread events.
@@ -510,13 +513,13 @@ mod tests {
     }
 
     #[test]
-    fn items_come_back_from_file_and_memory() {
+    fn items_come_back() {
         let mut log = ReplayLog::default();
         let mut expected = Kept::default();
         for number in 0..200_000_u64 {
             // Times go forward by little, far forward, and back.
             let time = 1_000_000 + (number * number % 1_000_003).cast_signed() * ((number % 7) as i64).pow(9);
-            let at = Point { location: LocationId((number % 5) as u32), time };
+            let at = Point { location: LocationId((number / 2 % 5) as u32), time };
             let event = match number % 3 {
                 0 => ThreadEvent::TaskSwitch { task: TaskId(number << 40), has_id: true },
                 1 => ThreadEvent::TaskDependence { from: TaskId(number), to: TaskId(u64::MAX - number) },
@@ -524,22 +527,10 @@ mod tests {
             };
             assert!(log.note(&Item::ThreadEvent(at, event)));
             expected.0.push((at, event));
-            // Memory is bounded, whatever the items are.
-            assert!(log.words.len() <= BUFFER + 4, "{}", log.words.len());
         }
-        assert!(log.is_complete() && log.words_in_file > 2 * BUFFER as u64 && !log.words.is_empty());
+        assert!(log.is_complete());
         let mut replayed = Kept::default();
         log.replay(&mut replayed).expect("the file can be read");
         assert!(replayed.0 == expected.0);
-    }
-
-    #[test]
-    fn what_does_not_fit_into_a_word_makes_the_log_useless() {
-        let mut log = ReplayLog::default();
-        let at = |location| Point { location: LocationId(location), time: 5 };
-        log.note(&Item::ThreadEvent(at((1 << LOCATION_BITS) - 1), ThreadEvent::MemberDone));
-        assert!(log.is_complete());
-        log.note(&Item::ThreadEvent(at(1 << LOCATION_BITS), ThreadEvent::MemberDone));
-        assert!(!log.is_complete());
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::accounting::Accounting;
 use crate::overview::by_step::StepTimes;
+use crate::passes::in_segments::of_logs;
 use crate::passes::replay_log::ReplayLog;
 use crate::passes::segments::Continues;
 use crate::what_if::MAX_SCENARIOS;
@@ -30,19 +31,22 @@ pub(super) struct Changes<'p> {
     pub(super) has_chunks: bool,
     /// What threads did in these time steps is.
     pub(super) steps: Option<&'p StepTimes>,
-    /// What the first pass has kept.
-    pub(super) log: Option<&'p ReplayLog>,
+    /// What the first pass has kept of each segment.
+    pub(super) logs: &'p [ReplayLog],
 }
 
+/// Number of scenarios that are replayed at once if there are no more: most runs have as few, and each costs time.
+const FEW_SCENARIOS: usize = 8;
+
 /// The second pass over a segment of the only process.
-struct Segment {
-    replayed: Option<Windowed<collector::Collector<MAX_SCENARIOS>>>,
+struct Segment<const S: usize> {
+    replayed: Option<Windowed<collector::Collector<S>>>,
     phases: Vec<Windowed<collector::Collector<0>>>,
     chunks: Option<ChunkCollector>,
     by_step: Option<collector::Collector<0>>,
 }
 
-impl Segment {
+impl<const S: usize> Segment<S> {
     fn results(self) -> Second {
         Second {
             predicted: self.replayed.and_then(|replayed| replayed.inner.predicted()),
@@ -53,7 +57,7 @@ impl Segment {
     }
 }
 
-impl Sink for Segment {
+impl<const S: usize> Sink for Segment<S> {
     fn wants(&self) -> Wants {
         let replayed = self.replayed.iter().map(Sink::wants);
         let phases = self.phases.iter().map(Sink::wants);
@@ -78,7 +82,7 @@ impl Sink for Segment {
     }
 }
 
-impl Continues for Segment {
+impl<const S: usize> Continues for Segment<S> {
     fn end_segment(&mut self) -> bool {
         // No short circuit: all must end their segment, even if one of them does not fit.
         let replayed = self.replayed.iter_mut().fold(true, |fits, it| it.end_segment() & fits);
@@ -87,7 +91,7 @@ impl Continues for Segment {
         replayed & phases & by_step
     }
 
-    fn append(&mut self, next: Segment) -> bool {
+    fn append(&mut self, next: Self) -> bool {
         if let (Some(chunks), Some(next)) = (&mut self.chunks, next.chunks) {
             chunks.append(next);
         }
@@ -106,7 +110,7 @@ impl Continues for Segment {
 
 impl Second {
     /// The results of replaying changes alone.
-    fn of(replayed: collector::Collector<MAX_SCENARIOS>) -> Second {
+    fn of<const S: usize>(replayed: collector::Collector<S>) -> Second {
         Second {
             predicted: replayed.predicted(),
             phases: Vec::new(),
@@ -118,13 +122,31 @@ impl Second {
 
 impl Run<'_> {
     pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
-        let Changes { plans, numbers, windows, has_chunks, steps, log } = changes;
+        match changes.plans.len() {
+            0..=FEW_SCENARIOS => self.second_pass_of::<FEW_SCENARIOS>(number, changes, phases),
+            _ => self.second_pass_of::<MAX_SCENARIOS>(number, changes, phases),
+        }
+    }
+
+    /// The second pass with up to `S` plans.
+    fn second_pass_of<const S: usize>(
+        &self,
+        number: usize,
+        changes: Changes<'_>,
+        phases: &[Phase],
+    ) -> Second {
+        let Changes { plans, numbers, windows, has_chunks, steps, logs } = changes;
         let with_chunks = Manner { chunks: true, ..self.manner };
         let only_changes = phases.is_empty() && !has_chunks && steps.is_none() && !plans.is_empty();
-        let log = log.filter(|_| only_changes);
-        let in_segments = self.of_segments(self.segments.as_ref(), with_chunks, || Segment {
+        let (log, logs) = match logs {
+            _ if !only_changes => (None, None),
+            [] => (None, None),
+            [log] => (Some(log), None),
+            logs => (None, Some(logs)),
+        };
+        let new_segment = || Segment::<S> {
             replayed: (!plans.is_empty()).then(|| {
-                let collector = collector::Collector::replaying(plans, numbers.to_vec());
+                let collector = collector::Collector::<S>::replaying(plans, numbers.to_vec());
                 Windowed::new(windows.cloned(), collector.of_segment())
             }),
             phases: phases
@@ -133,12 +155,17 @@ impl Run<'_> {
                 .collect(),
             chunks: has_chunks.then(ChunkCollector::default),
             by_step: steps.map(|times| self.collector().with_steps(times.clone()).of_segment()),
-        });
-        if let Some((segments, _)) = in_segments {
+        };
+        if let Some(segments) = logs.and_then(|logs| of_logs(logs, new_segment)) {
+            return segments.results();
+        }
+        // If there is a log of the whole process, its segments do not fit together.
+        let segments = self.segments.as_ref().filter(|_| log.is_none());
+        if let Some((segments, _)) = self.of_segments(segments, with_chunks, new_segment) {
             return segments.results();
         }
         if let Some(log) = log.filter(|_| self.sink_threads == 0) {
-            let mut replayed = collector::Collector::replaying(plans, numbers.to_vec());
+            let mut replayed = collector::Collector::<S>::replaying(plans, numbers.to_vec());
             if log.replay(&mut replayed).is_ok() {
                 return Second::of(replayed);
             }
@@ -151,7 +178,7 @@ impl Run<'_> {
             false => (numbers, None),
         };
         let mut replayed = (!plans.is_empty()).then(|| {
-            let collector = collector::Collector::replaying(plans, replayed);
+            let collector = collector::Collector::<S>::replaying(plans, replayed);
             Windowed::new(windows.cloned(), collector)
         });
         let mut scheduled = scheduled.map(|numbers| {
@@ -173,7 +200,7 @@ impl Run<'_> {
         match log {
             Some(log) => {
                 if self.handed_over(sinks, |sink| log.replay(sink)).is_err() {
-                    return self.second_pass(number, Changes { log: None, ..changes }, phases);
+                    return self.second_pass_of::<S>(number, Changes { logs: &[], ..changes }, phases);
                 }
             }
             None => {
@@ -191,5 +218,28 @@ impl Run<'_> {
             chunks: chunks.durations(),
             steps: by_step.map_or(Vec::new(), collector::Collector::finish_with_steps),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::*;
+
+    #[test]
+    fn a_log_of_the_first_pass_gives_the_same_results_as_the_trace() {
+        parallel::limit_threads(NonZero::<usize>::MIN);
+        let mut replayed = 0;
+        for reader in super::super::tests::historic_traces() {
+            let options = Options::default();
+            let json = |stats: &Stats| serde_json::to_string(stats).expect("JSON");
+            let (of_log, _) = Stats::with(&[&reader], &options).expect("nothing is selected");
+            // With an overview, the second pass reads the trace.
+            let (of_trace, ..) = Stats::with_overview(&[&reader], &options);
+            assert_eq!(json(&of_log), json(&of_trace), "{}", reader.path().display());
+            replayed += usize::from(!of_log.answers.what_if.is_empty());
+        }
+        assert!(replayed > 5, "{replayed}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use omptrace_symbols::fast_map::FastMap;
 
-use super::min_clock::{NEVER, ThreadQueue};
+use super::min_clock::{NEVER, ThreadQueue, hand_out};
 use super::phase::{Phase, StaticLoop, Step};
 use super::waiters::Waiters;
 use crate::model::sum::Sum;
@@ -16,8 +16,9 @@ pub(crate) struct Scheduler {
     members: Vec<Member>,
     /// Element `i` is the longest work of the first `i + 1` members.
     longest: Vec<u64>,
-    /// The work of strands that any thread may execute.
+    /// The work of strands that any thread may execute, and its sum.
     shared: Vec<u64>,
+    shared_sum: u64,
     /// The time at which each thread has finished its own work.
     ends: Vec<u64>,
     free: ThreadQueue,
@@ -46,6 +47,7 @@ impl Scheduler {
         }));
         self.shared.clear();
         self.shared.extend(phase.shared.iter().map(|strand| work(*strand)));
+        self.shared_sum = self.shared.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
         if phase.created > 0 {
             self.schedule.prepare(phase);
         }
@@ -82,7 +84,7 @@ impl Schedules<'_> {
     }
 
     fn time_without_locks(&mut self, threads: usize) -> u64 {
-        let Scheduler { schedule, members, longest, shared, ends, free, .. } = &mut *self.scheduler;
+        let Scheduler { schedule, members, longest, shared, shared_sum, ends, free } = &mut *self.scheduler;
         let has_tasks = self.phase.created > 0;
         if !has_tasks && shared.is_empty() && self.loops.is_empty() {
             return match longest.get(threads - 1) {
@@ -116,8 +118,15 @@ impl Schedules<'_> {
         if shared.is_empty() {
             return last;
         }
-        if let [end] = ends[..] {
-            return shared.iter().fold(end, |end, ns| end.saturating_add(*ns));
+        let by_few = match threads {
+            1 => Some(last.saturating_add(*shared_sum)),
+            2 => hand_out::<2>(ends, shared, *shared_sum),
+            3..=4 => hand_out::<4>(ends, shared, *shared_sum),
+            5..=8 => hand_out::<8>(ends, shared, *shared_sum),
+            _ => None,
+        };
+        if let Some(last) = by_few {
+            return last;
         }
         free.start(ends);
         for ns in shared.iter() {

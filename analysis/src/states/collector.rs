@@ -244,18 +244,18 @@ impl Collector<0> {
     }
 }
 
-impl Collector<MAX_SCENARIOS> {
+impl<const S: usize> Collector<S> {
     /// Replays these plans, as many as there are scenarios, and schedules regions on these numbers of threads.
     pub(crate) fn replaying(plans: &[Plan], numbers: Vec<u32>) -> Self {
-        let (mut changes, mut at_end) = ([Change::Nothing; MAX_SCENARIOS], 0);
-        for (scenario, plan) in plans.iter().take(MAX_SCENARIOS).enumerate() {
+        let (mut changes, mut at_end) = ([Change::Nothing; S], 0);
+        for (scenario, plan) in plans.iter().take(S).enumerate() {
             changes[scenario] = plan.change;
             if plan.target == Target::Serial(None) {
                 at_end |= 1 << scenario;
             }
         }
         Collector {
-            plans: plans.iter().take(MAX_SCENARIOS).cloned().collect(),
+            plans: plans.iter().take(S).cloned().collect(),
             scenarios: Scenarios::new(changes, at_end),
             numbers,
             ..Collector::default()
@@ -264,7 +264,9 @@ impl Collector<MAX_SCENARIOS> {
 
     /// The result; `None` if there was no process.
     pub(crate) fn predicted(self) -> Option<Predicted> {
-        let (ends, scaling, loops) = (self.predicted?, self.scaling, self.loops);
+        let (predicted, scaling, loops) = (self.predicted?, self.scaling, self.loops);
+        let mut ends = [Ns::MIN; MAX_SCENARIOS];
+        ends.iter_mut().zip(predicted).for_each(|(end, predicted)| *end = predicted);
         Some(Predicted { ends, scaling, loops })
     }
 }

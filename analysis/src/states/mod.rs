@@ -45,7 +45,7 @@ use crate::states::region_kind::Kind;
 use crate::what_if::{PredictedTimes, Scenarios, Unwaited};
 use members::helpers::Helper;
 use samples::Samples;
-use shared_state::{Arrivals, Lock, Parent, Task, Team};
+use shared_state::{Arrivals, Lock, LockSlot, LockTable, Parent, Task, Team};
 use task_graph_recorder::Graphs;
 
 use thread_state::{Burst, ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
@@ -78,7 +78,7 @@ pub(crate) struct Threads<const S: usize> {
     teams: Vec<Team<S>>,
     free: Vec<usize>,
     by_id: FastMap<TeamId, usize>,
-    locks: FastMap<LockId, Lock<S>>,
+    locks: LockTable<S>,
     tasks: FastMap<TaskId, Task<S>>,
     /// By open taskgroup: the chain ends of its completed tasks. The next field numbers the groups.
     groups: FastMap<GroupId, ChainEnd<S>>,
@@ -145,7 +145,7 @@ impl<const S: usize> Threads<S> {
             teams: Vec::new(),
             free: Vec::new(),
             by_id: FastMap::default(),
-            locks: FastMap::default(),
+            locks: LockTable::default(),
             tasks: FastMap::default(),
             groups: FastMap::default(),
             groups_begun: 0,
@@ -175,7 +175,7 @@ impl<const S: usize> Threads<S> {
     /// Begins a window: the open regions and held mutexes are inside it. Earlier holders of other mutexes no longer
     /// matter.
     pub(crate) fn window_begins(&mut self) {
-        for lock in self.locks.values_mut() {
+        for lock in &mut self.locks.all {
             if lock.holder.is_none() {
                 lock.last = None;
             }
@@ -293,7 +293,7 @@ impl<const S: usize> Threads<S> {
         };
         let time = self.settle(thread, time);
         self.threads[thread].is_seen = true;
-        let next = std::mem::take(&mut self.threads[thread].next);
+        let next = self.threads[thread].next.take();
         if kind != Kind::Task {
             self.threads[thread].has_waited_until = None;
         }
@@ -353,13 +353,27 @@ impl<const S: usize> Threads<S> {
             let sums = self.sums.targets.entry(target).or_default();
             sums.kernels += u64::from(self.is_inside);
         }
+        if kind == Kind::Chunk && self.works_on_chunks(thread) {
+            return;
+        }
         self.change_state(thread, time);
+    }
+
+    /// Whether the thread is in a dynamic loop, in which chunks do not change its state. Sums also depend on other threads.
+    #[inline]
+    fn works_on_chunks(&self, thread: usize) -> bool {
+        let of_thread = &self.threads[thread];
+        let mut regions = of_thread.open.iter().rev();
+        let around = regions.find(|open| open.kind != Kind::Chunk).filter(|around| around.kind == Kind::Work);
+        !Self::COUNTS
+            && !of_thread.is_released
+            && around.is_some_and(|around| of_thread.state == State::Useful(Some(around.region)))
     }
 
     /// The next wait is for the dependences of the empty task `task`.
     pub(crate) fn awaits_dependences(&mut self, location: usize, task: TaskId) {
         if let Some(Some(thread)) = self.by_location.get(location) {
-            self.threads[*thread].next.task = Some(task);
+            self.threads[*thread].next.set().task = Some(task);
         }
     }
 
@@ -412,6 +426,7 @@ impl<const S: usize> Threads<S> {
             Kind::GroupWait => self.take_group(thread, time),
             Kind::DependWait => self.take_dependences(thread, time, open.task),
             Kind::TaskGroup => self.end_group(thread, time, open.group),
+            Kind::Chunk if self.works_on_chunks(thread) => return,
             _ => {}
         }
         self.change_state(thread, time);
@@ -443,11 +458,11 @@ impl<const S: usize> Threads<S> {
         };
         match event {
             ThreadEvent::Fork { team, requested } => {
-                self.threads[thread].next.forked = Some(team);
-                self.threads[thread].next.requested = requested;
+                let next = self.threads[thread].next.set();
+                (next.forked, next.requested) = (Some(team), requested);
             }
             ThreadEvent::TeamBegin { team, size, .. } => {
-                self.threads[thread].next.joined = Some((team, size));
+                self.threads[thread].next.set().joined = Some((team, size));
             }
             ThreadEvent::Join { team } => self.join(thread, time, team),
             ThreadEvent::MemberDone => self.member_done(thread, time),
@@ -475,7 +490,7 @@ impl<const S: usize> Threads<S> {
                     });
                 }
             }
-            ThreadEvent::TaskSwitch { task, .. } => self.threads[thread].next.task = Some(task),
+            ThreadEvent::TaskSwitch { task, .. } => self.threads[thread].next.set().task = Some(task),
             ThreadEvent::TaskComplete { task } => {
                 self.settle(thread, time);
                 self.complete_task(thread, task);

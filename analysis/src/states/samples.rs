@@ -130,7 +130,7 @@ impl<const S: usize> Threads<S> {
         let of_thread = &self.threads[thread];
         let is_held = |lock: &&Lock<S>| lock.location == of_thread.location;
         let held = of_thread.held.iter();
-        for lock in held.filter_map(|lock| self.locks.get(lock)).filter(is_held) {
+        for lock in held.map(|slot| &self.locks[*slot]).filter(is_held) {
             if let Some(place) = lock.holder
                 && !lock.waiters.is_empty()
             {
@@ -206,7 +206,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread has acquired a mutex.
-    pub(super) fn hold_lock(&mut self, thread: usize, lock: LockId) {
+    pub(super) fn hold_lock(&mut self, thread: usize, lock: LockSlot) {
         let held = &mut self.threads[thread].held;
         if held.len() < MAX_HELD && !held.contains(&lock) {
             held.push(lock);

@@ -33,6 +33,8 @@ impl<const S: usize> Threads<S> {
             thread.useful = 0;
             thread.now = now;
             thread.waited = [0; S];
+            (thread.awaits, thread.acquired) = (None, None);
+            thread.held.clear();
             for membership in &mut thread.memberships {
                 membership.around = ([0; S], (0, 0));
                 membership.children = ChainEnd::never();
@@ -73,7 +75,7 @@ impl<const S: usize> Threads<S> {
             && chains.all(|length| length <= longest)
             && self.tasks.is_empty()
             && !self.gaps.is_open()
-            && self.locks.values().all(|lock| lock.holder.is_none())
+            && self.locks.all.iter().all(|lock| lock.holder.is_none())
             && self.threads.iter().all(is_at_rest)
     }
 

@@ -1,5 +1,7 @@
 //! What threads share: teams with their barriers, locks, tasks.
 
+use std::ops::{Index, IndexMut};
+
 use super::*;
 
 /// The chain ends of the members that have arrived at a barrier, and of its tasks.
@@ -39,7 +41,7 @@ pub(super) struct Team<const S: usize> {
     pub(super) begun: u32,
     /// When the last barrier was over, and how long each mutex was held since then.
     pub(super) began: PredictedTimes<S>,
-    pub(super) held: FastMap<LockId, u64>,
+    pub(super) held: FastMap<LockSlot, u64>,
     /// The members that have not left.
     pub(super) members: Vec<usize>,
     pub(super) barriers: VecDeque<Barrier>,
@@ -105,6 +107,13 @@ impl<const S: usize> Team<S> {
         Some((self.barriers.get_mut(index)?, self.arrivals.get_mut(index)?))
     }
 
+    /// The barrier with this number, if it is open.
+    #[inline]
+    pub(super) fn open_barrier(&mut self, number: u64) -> Option<&mut Barrier> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.barriers.get_mut(index)
+    }
+
     /// Advances the running sums of waits for tasks to `time`.
     pub(super) fn until(&mut self, time: Ns) {
         if time <= self.now {
@@ -122,6 +131,7 @@ impl<const S: usize> Team<S> {
 /// A lock, critical, ordered or atomic region.
 #[derive(Clone, Debug)]
 pub(super) struct Lock<const S: usize> {
+    pub(super) id: LockId,
     pub(super) cause: Cause,
     /// The [`Threads::epoch`] of `last` and `release`.
     pub(super) epoch: u64,
@@ -139,6 +149,60 @@ pub(super) struct Lock<const S: usize> {
     pub(super) release: ChainEnd<S>,
     /// For members of this team, after a balanced barrier: the time at which the lock was free.
     pub(super) freed: Option<(usize, PredictedTimes<S>)>,
+}
+
+/// The number of a mutex in a [`LockTable`].
+pub(super) type LockSlot = usize;
+
+/// The mutexes of a process, numbered in the order of their first use.
+#[derive(Debug, Default)]
+pub(super) struct LockTable<const S: usize> {
+    slots: FastMap<LockId, LockSlot>,
+    pub(super) all: Vec<Lock<S>>,
+    /// The mutex that was looked up last.
+    newest: Option<(LockId, LockSlot)>,
+}
+
+impl<const S: usize> LockTable<S> {
+    /// The number of the mutex `id`, which is added if it is not known.
+    #[inline]
+    pub(super) fn slot(&mut self, id: LockId, new: impl FnOnce() -> Lock<S>) -> LockSlot {
+        match self.newest {
+            Some((newest, slot)) if newest == id => slot,
+            _ => self.other_slot(id, new),
+        }
+    }
+
+    #[inline(never)]
+    fn other_slot(&mut self, id: LockId, new: impl FnOnce() -> Lock<S>) -> LockSlot {
+        let all = &mut self.all;
+        let slot = *self.slots.entry(id).or_insert_with(|| {
+            all.push(new());
+            all.len() - 1
+        });
+        self.newest = Some((id, slot));
+        slot
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = LockTable::default();
+    }
+}
+
+impl<const S: usize> Index<LockSlot> for LockTable<S> {
+    type Output = Lock<S>;
+
+    #[inline]
+    fn index(&self, slot: LockSlot) -> &Lock<S> {
+        &self.all[slot]
+    }
+}
+
+impl<const S: usize> IndexMut<LockSlot> for LockTable<S> {
+    #[inline]
+    fn index_mut(&mut self, slot: LockSlot) -> &mut Lock<S> {
+        &mut self.all[slot]
+    }
 }
 
 /// An explicit task.

@@ -29,6 +29,38 @@ impl Graphs {
     pub(super) fn places(self) -> BTreeMap<PlaceId, Scaling> {
         self.scheduling.places()
     }
+
+    /// The phase of the outermost team around a thread with these memberships, and that team; `None` instead of the
+    /// team in a nested region that has several threads.
+    #[inline(always)]
+    fn phase_of<const S: usize>(
+        &mut self,
+        memberships: &[Membership<S>],
+        teams: &[Team<S>],
+        reports: &Reports,
+    ) -> Option<(&mut Phase, Option<usize>)> {
+        let [first, ..] = memberships else { return None };
+        let first = first.team;
+        let slot = teams[first].outermost_slot.unwrap_or(first);
+        if !matches!(self.phases.get(slot), Some(Some(_))) {
+            self.begin_phase(slot, reports);
+        }
+        let phase = self.phases.get_mut(slot)?.as_mut()?;
+        let innermost = memberships.last()?.team;
+        let is_inside = first != slot || innermost != slot && teams[innermost].size() > 1;
+        Some((phase, (!is_inside).then_some(slot)))
+    }
+
+    #[inline(never)]
+    fn begin_phase(&mut self, slot: usize, reports: &Reports) {
+        if slot >= self.phases.len() {
+            self.phases.resize_with(slot + 1, || None);
+        }
+        let mut phase = self.scheduling.phase();
+        phase.hides_loops = !reports.inlined;
+        phase.chunk_cost_ns = reports.chunk_cost_ns;
+        self.phases[slot] = Some(phase);
+    }
 }
 
 impl<const S: usize> Threads<S> {
@@ -47,23 +79,10 @@ impl<const S: usize> Threads<S> {
     fn graph(&mut self, thread: usize) -> Option<InGraph<'_>> {
         let graphs = self.graphs.as_mut()?;
         let of_thread = &mut self.threads[thread];
-        let first = of_thread.memberships.first()?.team;
-        let slot = self.teams[first].outermost_slot.unwrap_or(first);
-        if slot >= graphs.phases.len() {
-            graphs.phases.resize_with(slot + 1, || None);
-        }
-        let phase = &mut graphs.phases[slot];
-        let (hides_loops, chunk_cost_ns) = (!self.reports.inlined, self.reports.chunk_cost_ns);
-        let phase = phase.get_or_insert_with(|| {
-            let mut phase = graphs.scheduling.phase();
-            phase.hides_loops = hides_loops;
-            phase.chunk_cost_ns = chunk_cost_ns;
-            phase
-        });
-        let innermost = of_thread.memberships.last()?.team;
-        if first != slot || innermost != slot && self.teams[innermost].size() > 1 {
+        let (phase, slot) = graphs.phase_of(&of_thread.memberships, &self.teams, &self.reports)?;
+        let Some(slot) = slot else {
             return Some((phase, Err(Inside)));
-        }
+        };
         let (mut at, mut creator) = (At::Member, None);
         for open in of_thread.open.iter_mut().rev() {
             // Hundreds of tasks may be open if they wait for other tasks.
@@ -116,6 +135,16 @@ impl<const S: usize> Threads<S> {
         Some((phase, Ok((at, creator.unwrap_or(Creator::Member(slot))))))
     }
 
+    /// The phase of the outermost team around the thread, unless the thread is in a nested region with several threads.
+    /// Also returns the team.
+    #[inline]
+    fn phase_around(&mut self, thread: usize) -> Option<(&mut Phase, usize)> {
+        let graphs = self.graphs.as_mut()?;
+        let memberships = &self.threads[thread].memberships;
+        let (phase, slot) = graphs.phase_of(memberships, &self.teams, &self.reports)?;
+        Some((phase, slot?))
+    }
+
     /// The phase and the position in it, unless the thread is in a nested region with several threads.
     fn place_in_graph(&mut self, thread: usize) -> Option<(&mut Phase, (At, Creator))> {
         let (phase, place) = self.graph(thread)?;
@@ -142,7 +171,7 @@ impl<const S: usize> Threads<S> {
         };
         if is_shared
             && is_of_outermost()
-            && let Some((phase, _)) = self.place_in_graph(thread)
+            && let Some((phase, _)) = self.phase_around(thread)
         {
             let strand = Some(phase.share());
             let of_thread = &mut self.threads[thread];
@@ -240,8 +269,19 @@ impl<const S: usize> Threads<S> {
         };
         let of_thread = &self.threads[thread];
         let around = of_thread.open.iter().rev().find(|open| open.kind == Kind::Work);
-        if let (Some(strand), Some(place)) = (of_thread.chunk, around.map(|open| open.region))
-            && let Some((phase, (At::Strand(at), _))) = self.place_in_graph(thread)
+        let (Some(strand), Some(place)) = (of_thread.chunk, around.map(|open| open.region)) else {
+            return;
+        };
+        let mut open = of_thread.open.iter().rev();
+        let team = open.find(|open| open.kind == Kind::Member).and_then(|open| open.team);
+        let Some((phase, slot)) = self.phase_around(thread) else {
+            return;
+        };
+        // The chunk is the innermost region, so its strand is the thread's position, except in a nested region.
+        if team == Some(slot) {
+            return phase.chunk(strand, place, chunk);
+        }
+        if let Some((phase, (At::Strand(at), _))) = self.place_in_graph(thread)
             && at == strand
         {
             phase.chunk(strand, place, chunk);

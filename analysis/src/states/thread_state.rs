@@ -44,10 +44,29 @@ pub(super) struct Open {
 /// Facts about the region whose start comes next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Next {
+    /// Something is known.
+    is_set: bool,
     pub(super) forked: Option<TeamId>,
     pub(super) requested: u32,
     pub(super) joined: Option<(TeamId, u32)>,
     pub(super) task: Option<TaskId>,
+}
+
+impl Next {
+    /// The same, to be changed.
+    pub(super) fn set(&mut self) -> &mut Next {
+        self.is_set = true;
+        self
+    }
+
+    /// Takes the facts, of which there are mostly none.
+    #[inline]
+    pub(super) fn take(&mut self) -> Next {
+        match self.is_set {
+            true => std::mem::take(self),
+            false => Next::default(),
+        }
+    }
 }
 
 /// A thread's membership in a team.
@@ -127,13 +146,13 @@ pub(super) struct ThreadState<const S: usize> {
     /// The number of iterations of the static loop in which the thread is, over all threads.
     pub(super) iterations: u64,
     /// The lock that the thread waits for.
-    pub(super) awaits: Option<LockId>,
+    pub(super) awaits: Option<LockSlot>,
     /// Whether another thread held that lock when this one asked for it.
     pub(super) found_held: bool,
     /// The lock that the thread acquired last.
-    pub(super) acquired: Option<LockId>,
+    pub(super) acquired: Option<LockSlot>,
     /// The mutexes that the thread holds, or that others have taken over without a reported release.
-    pub(super) held: Vec<LockId>,
+    pub(super) held: Vec<LockSlot>,
     /// Serial work since it was last added to a place, and since the last region.
     pub(super) serial_ns: u64,
     pub(super) since_region_ns: u64,

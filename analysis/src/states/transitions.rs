@@ -215,8 +215,8 @@ impl<const S: usize> Threads<S> {
         };
         let team = &mut self.teams[membership.team];
         let size = team.size();
-        let (clocks, gaps) = match membership.inside.and_then(|number| team.barrier(number)) {
-            Some((barrier, _)) => {
+        let (clocks, gaps) = match membership.inside.and_then(|number| team.open_barrier(number)) {
+            Some(barrier) => {
                 barrier.until(time, size);
                 (barrier.clocks(), barrier.gaps)
             }
@@ -305,7 +305,7 @@ impl<const S: usize> Threads<S> {
             let team = &mut self.teams[membership.team];
             let (size, region) = (team.size(), team.region);
             let number = membership.inside.unwrap_or(membership.barriers);
-            let Some((barrier, _)) = team.barrier(number) else {
+            let Some(barrier) = team.open_barrier(number) else {
                 continue;
             };
             barrier.until(time, size);
@@ -541,8 +541,8 @@ impl<const S: usize> Threads<S> {
             let team = &mut self.teams[membership.team];
             let size = team.size();
             let number = membership.inside.unwrap_or(membership.barriers);
-            match team.barrier(number) {
-                Some((barrier, _)) => {
+            match team.open_barrier(number) {
+                Some(barrier) => {
                     barrier.until(time, size);
                     membership.clocks = barrier.clocks();
                     membership.by_late = barrier.by_late;
@@ -627,7 +627,7 @@ impl<const S: usize> Threads<S> {
             alive.extend(team.arrivals.iter_mut().map(|at| &mut at.left.chain));
             alive.extend(team.outside.as_mut().map(|outside| &mut outside.chain));
         }
-        alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
+        alive.extend(self.locks.all.iter_mut().map(|lock| &mut lock.release.chain));
         alive.extend(self.groups.values_mut().map(|group| &mut group.chain));
         alive.extend(self.helpers.values_mut().filter_map(Helper::chain));
         for task in self.tasks.values_mut() {

@@ -69,6 +69,13 @@ impl Excerpts {
         Some(Excerpts { main: regions.main, parts })
     }
 
+    /// Whether an outermost parallel region is known to begin not long after all threads together had recorded this many
+    /// bytes of events.
+    pub fn can_begin_after(reader: &Reader, event_bytes: u64) -> bool {
+        let after = |regions: Regions<'_>| regions.at_or_after(reader.ticks_at_event_bytes(event_bytes)?);
+        Regions::of(reader).and_then(after).is_some_and(|ticks| ticks < u64::MAX)
+    }
+
     /// The total time of all parts between `begin` and `end`, in raw ticks.
     pub fn ticks(&self, begin: u64, end: u64) -> u64 {
         let each = self.parts.iter().map(|part| part.until.min(end).saturating_sub(part.from.max(begin)));

@@ -471,9 +471,9 @@ impl<'a> ProcessReplay<'a, '_> {
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);
-        let segment_begin = segments.and_then(|segments| segments.begin(segment));
-        let restart = match segment_begin {
-            Some(ticks) => Restart::at(reader, ticks),
+        let begun = segments.filter(|segments| segments.begin(segment).is_some());
+        let restart = match begun {
+            Some(segments) => segments.restart(reader, segment),
             None => window
                 .filter(|_| has_checkpoints)
                 .and_then(|(begin, _)| Restart::before(reader, clock, begin)),
@@ -486,7 +486,7 @@ impl<'a> ProcessReplay<'a, '_> {
         if let Some(restart) = restart {
             interpreter.begin_at(&restart);
             events = restart.events_before();
-            if segment_begin.is_some() {
+            if begun.is_some() {
                 interpreter.begin_segment();
             }
         }

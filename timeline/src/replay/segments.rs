@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use omptrace_trace_format::Reader;
+use omptrace_trace_format::checkpoint::Packed;
 
 use crate::interpret::annotations::Texts;
 use crate::interpret::{Restart, may_have_checkpoints};
@@ -40,6 +41,8 @@ pub struct Segments {
     cuts: Vec<u64>,
     /// The events before the last.
     events: u64,
+    /// The checkpoints at these, where they are not the trace's own.
+    made: Vec<Packed>,
     pub(crate) introductions: Vec<ThreadIntroduction>,
     /// The names in annotations, wherever they are defined.
     pub(crate) texts: Arc<Texts>,
@@ -49,17 +52,19 @@ impl Segments {
     /// The segments of `reader`'s process, each of `min_events` or more; `None` where it has one only. Then there are no checkpoints,
     /// or all are near its begin. Or something is damaged since they were made, so that who begins there would see something else.
     pub fn of(reader: &Reader, min_events: u64) -> Option<Segments> {
-        let cuts = cuts(reader, min_events, |_| true);
+        let cuts = cuts(reader, &[], min_events, |_| true);
         let step = cuts.len().div_ceil(MAX_SEGMENTS - 1).max(1);
         let cuts: Vec<Cut> = cuts.into_iter().step_by(step).collect();
-        Segments::at(reader, cuts, introductions(reader))
+        Segments::at(reader, Vec::new(), cuts, introductions(reader))
     }
 
     /// At most `parts` segments of about as many events, each of `min_events` or more. A parallel region has ended when one begins,
     /// and only the initial thread goes on. `None` where that is not known to be so anywhere else than at the begin of the process.
-    /// Only the boundaries for which `is_wanted` is true are used.
+    /// Only the boundaries for which `is_wanted` is true are used. `made`: the [checkpoints](crate::ProcessReport::checkpoints) of a
+    /// trace that has none of its own.
     pub fn between_regions(
         reader: &Reader,
+        made: Vec<Packed>,
         parts: usize,
         min_events: u64,
         is_wanted: impl Fn(Boundary) -> bool,
@@ -69,7 +74,7 @@ impl Segments {
         }
         let introductions = introductions(reader);
         let roles = roles_with_one_initial(reader, &introductions)?;
-        let possible = cuts(reader, min_events, |restart| {
+        let possible = cuts(reader, &made, min_events, |restart| {
             restart.is_between_regions(&roles) && Boundary::of(reader, restart).is_some_and(&is_wanted)
         });
         // There are about as many events before the first and after the last as between two.
@@ -88,15 +93,27 @@ impl Segments {
             let last = cuts.last().map_or(0, |cut| cut.ticks);
             cuts.extend(nearest.filter(|cut| cut.ticks > last).copied());
         }
-        Segments::at(reader, cuts, introductions)
+        Segments::at(reader, made, cuts, introductions)
+    }
+
+    /// Whether the trace of `reader` has checkpoints that this program can begin at.
+    pub fn have_checkpoints(reader: &Reader) -> bool {
+        reader.checkpoint_ticks().next_back().is_some_and(|ticks| Restart::at(reader, ticks).is_some())
     }
 
     /// What lies between these cuts.
-    fn at(reader: &Reader, cuts: Vec<Cut>, introductions: Vec<ThreadIntroduction>) -> Option<Segments> {
+    fn at(
+        reader: &Reader,
+        mut made: Vec<Packed>,
+        cuts: Vec<Cut>,
+        introductions: Vec<ThreadIntroduction>,
+    ) -> Option<Segments> {
         let events = cuts.last()?.events;
+        made.retain(|packed| cuts.iter().any(|cut| cut.ticks == packed.ticks()));
         reader.is_sound().then(|| Segments {
             cuts: cuts.into_iter().map(|cut| cut.ticks).collect(),
             events,
+            made,
             introductions,
             texts: Arc::new(Texts::of(reader)),
         })
@@ -110,6 +127,12 @@ impl Segments {
     /// The begin of segment `number`. The first has none: it begins where the trace does.
     pub(crate) fn begin(&self, number: usize) -> Option<u64> {
         self.cuts.get(number.checked_sub(1)?).copied()
+    }
+
+    /// The checkpoint at which segment `number` begins; none for the first.
+    pub(crate) fn restart(&self, reader: &Reader, number: usize) -> Option<Restart> {
+        let ticks = self.begin(number)?;
+        restart_at(reader, &self.made, ticks)
     }
 
     /// The begin of the segment behind `number`; `u64::MAX` behind the last.
@@ -174,14 +197,19 @@ struct Cut {
     events: u64,
 }
 
-/// The checkpoints of `reader` that are `wanted`, each `min_events` behind the one before.
-fn cuts(reader: &Reader, min_events: u64, wanted: impl Fn(&Restart) -> bool) -> Vec<Cut> {
+/// The checkpoints that are `wanted`, each `min_events` behind the one before: those that were `made`, or those of `reader` where
+/// there are none.
+fn cuts(reader: &Reader, made: &[Packed], min_events: u64, wanted: impl Fn(&Restart) -> bool) -> Vec<Cut> {
     if !may_have_checkpoints(reader.metadata()) {
         return Vec::new();
     }
+    let all: Vec<u64> = match made {
+        [] => reader.checkpoint_ticks().collect(),
+        made => made.iter().map(Packed::ticks).collect(),
+    };
     let mut cuts: Vec<Cut> = Vec::new();
-    for ticks in reader.checkpoint_ticks() {
-        let Some(restart) = Restart::at(reader, ticks).filter(&wanted) else {
+    for ticks in all {
+        let Some(restart) = restart_at(reader, made, ticks).filter(&wanted) else {
             continue;
         };
         let events = restart.events_before();
@@ -191,6 +219,14 @@ fn cuts(reader: &Reader, min_events: u64, wanted: impl Fn(&Restart) -> bool) -> 
         }
     }
     cuts
+}
+
+/// The checkpoint at `ticks`: one of those that were `made`, which are in order, or of `reader`.
+fn restart_at(reader: &Reader, made: &[Packed], ticks: u64) -> Option<Restart> {
+    match made.binary_search_by_key(&ticks, Packed::ticks) {
+        Ok(index) => Restart::of(reader, made[index].unpack()?),
+        Err(_) => Restart::at(reader, ticks),
+    }
 }
 
 /// Passes definitions on, and all that comes from [`Item::Segment`] on: what is open when a segment begins was shown before.

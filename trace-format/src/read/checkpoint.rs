@@ -93,6 +93,16 @@ impl Checkpoint {
 }
 
 impl Packed {
+    /// The checkpoint's time in raw ticks.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    /// The checkpoint; `None` if it is invalid.
+    pub fn unpack(&self) -> Option<Checkpoint> {
+        unpack_payload(self.ticks, &self.payload)
+    }
+
     /// Bytes that the checkpoint takes in the file, including its index entry.
     pub(crate) fn bytes(&self) -> usize {
         BLOCK_HEADER_BYTES + self.payload.len() + INDEX_ENTRY_BYTES
@@ -134,10 +144,13 @@ impl Reader {
         if !is_checkpoint(block) || !read_block(self.file(), block, &mut bytes).ok()? {
             return None;
         }
-        let payload = checked_payload(block, &bytes)?;
-        let text = unpack_text(payload, MAX_TEXT_BYTES + 1).ok()?;
-        Checkpoint::unpack(ticks, &text).filter(|_| text.len() as u64 <= MAX_TEXT_BYTES)
+        unpack_payload(ticks, checked_payload(block, &bytes)?)
     }
+}
+
+fn unpack_payload(ticks: u64, payload: &[u8]) -> Option<Checkpoint> {
+    let text = unpack_text(payload, MAX_TEXT_BYTES + 1).ok()?;
+    Checkpoint::unpack(ticks, &text).filter(|_| text.len() as u64 <= MAX_TEXT_BYTES)
 }
 
 fn is_checkpoint(block: &Block) -> bool {
@@ -186,6 +199,8 @@ mod tests {
         let read = Checkpoint::unpack(5000, &text_of(&packed)).expect("a checkpoint");
         assert_eq!(read.words, packed.words);
         assert_eq!(read.events, packed.events);
+        let read = packed.pack().and_then(|packed| packed.unpack()).expect("a checkpoint");
+        assert_eq!((read.ticks, read.events), (packed.ticks, packed.events));
     }
 
     #[test]

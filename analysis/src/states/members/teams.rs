@@ -300,10 +300,9 @@ impl<const S: usize> Threads<S> {
             let team = &mut self.teams[slot];
             team.began = self.threads[thread].now.stamp;
             // Members that held a mutex have arrived, too, so it is free.
-            for lock in team.held.drain().map(|(lock, _)| lock) {
-                if let Some(lock) = self.locks.get_mut(&lock)
-                    && balanced != 0
-                {
+            for (held, _) in team.held.drain() {
+                if balanced != 0 {
+                    let lock = &mut self.locks[held];
                     let mut freed = lock.release.stamp;
                     freed.lower(&team.began, balanced);
                     lock.freed = Some((slot, freed));
@@ -333,7 +332,7 @@ impl<const S: usize> Threads<S> {
     ) {
         let team = &mut self.teams[slot];
         let size = team.size();
-        if let Some((barrier, _)) = team.barrier(number) {
+        if let Some(barrier) = team.open_barrier(number) {
             barrier.until(time, size);
             let begin = begin.unwrap_or(time - barrier.clocks().late.cast_signed());
             let location = self.threads[thread].location;

@@ -34,7 +34,7 @@ impl Restart {
     }
 
     /// `None` where another version wrote the checkpoint, or it makes no sense.
-    pub(super) fn of(reader: &Reader, checkpoint: Checkpoint) -> Option<Restart> {
+    pub(crate) fn of(reader: &Reader, checkpoint: Checkpoint) -> Option<Restart> {
         let head: Head = serde_json::from_slice(&checkpoint.words).ok()?;
         let place = |stream: u32| {
             let streams = reader.streams();
