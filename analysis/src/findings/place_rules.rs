@@ -141,7 +141,7 @@ impl Case<'_> {
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,
-                "the tracer spends more than 1 % of the threads' time on writing events to the trace: trace fewer events, or write to a faster disk".to_owned(),
+                "the tracer spends more than 3 % of the threads' time on writing events to the trace: trace fewer events, or write to a faster disk".to_owned(),
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",
