@@ -69,6 +69,7 @@ pub(crate) struct RegionPart {
     /// See [`RegionSums`](crate::model::state_sums::RegionSums).
     pub(crate) busiest_inside: u32,
     pub(crate) tasks: u64,
+    pub(crate) tasks_with_dependences: u64,
     pub(crate) creation_times: CreationTimes,
     /// The most that creating a task costs in the runtime, if known.
     pub(crate) max_creation_ns: Option<u64>,
@@ -85,6 +86,7 @@ impl RegionPart {
         self.max_team = self.max_team.max(other.max_team);
         self.busiest_inside = self.busiest_inside.max(other.busiest_inside);
         self.tasks.grow_by(other.tasks);
+        self.tasks_with_dependences.grow_by(other.tasks_with_dependences);
         self.creation_times.merge(&other.creation_times);
         self.max_creation_ns = self.max_creation_ns.max(other.max_creation_ns);
     }

@@ -158,9 +158,11 @@ impl Case<'_> {
         let all = FineTasks::within(self.part, region_place)?;
         let place = all.place;
         let grain = all.useful / all.tasks;
-        // Between two creations, the tracer has recorded one.
+        // Between two creations, the tracer has recorded one, and the first task's dependences.
         let event_ns = self.part.event_ps().unwrap_or(0) / 1000;
-        let creation_ns = region.creation_times.mean_ns().unwrap_or(0).saturating_sub(event_ns);
+        let events = region.tasks.saturating_add(region.tasks_with_dependences);
+        let recording_ns = event_ns.saturating_mul(events) / region.tasks.max(1);
+        let creation_ns = region.creation_times.mean_ns().unwrap_or(0).saturating_sub(recording_ns);
         // The creator may work before each, so that no time between two shows the cost alone. An event shows how fast the machine is.
         let is_slower = (event_ns / USUAL_EVENT_NS).max(1);
         let most = region.max_creation_ns.map_or(u64::MAX, |most| most.saturating_mul(is_slower));

@@ -32,6 +32,8 @@ pub(crate) struct RegionSums {
     pub(crate) busiest_inside: u32,
     /// Explicit tasks created in the region.
     pub(crate) tasks: u64,
+    /// Those of them that have a `depend` clause.
+    pub(crate) tasks_with_dependences: u64,
     pub(crate) creation_times: CreationTimes,
 }
 
@@ -190,6 +192,7 @@ impl RegionSums {
         self.max_team = self.max_team.max(more.max_team);
         self.busiest_inside = self.busiest_inside.max(more.busiest_inside);
         self.tasks += more.tasks;
+        self.tasks_with_dependences += more.tasks_with_dependences;
         self.creation_times.merge(&more.creation_times);
     }
 }

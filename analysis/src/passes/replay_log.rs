@@ -387,6 +387,7 @@ impl ReplayLog {
                     parent: None,
                     is_undeferred: more & 1 == 1,
                     is_final: false,
+                    has_dependences: false,
                 },
                 op::TASK_DEPENDENCE => {
                     let [from, to] = [TaskId(word()), TaskId(word())];
