@@ -16,6 +16,7 @@ use crate::model::numbers::with_commas;
 use crate::model::place::Place;
 use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
+use crate::what_if::scenario::{Plan, Target};
 
 /// Drops findings about a loss that fine work explains.
 pub(super) fn drop_overruled(part: &MergeableAnswers, candidates: &mut Vec<Candidate>) {
@@ -31,6 +32,19 @@ pub(super) fn drop_overruled(part: &MergeableAnswers, candidates: &mut Vec<Candi
                 && is_within(part, &finding.place, &overrules.place)
         })
     });
+}
+
+/// Whether a change concerns a region whose tasks are too small. A replay keeps the time in which threads get tasks,
+/// which is most of the time there, and which would become shorter if a thread created tasks faster.
+pub(crate) fn depends_on_fetching(part: &MergeableAnswers, findings: &[Finding], plan: &Plan) -> bool {
+    let Target::Place(target) = &plan.target else {
+        return false;
+    };
+    let fine = findings.iter().filter(|finding| finding.id == TASKS_TOO_FINE);
+    fine.filter_map(|fine| part.places.get(&fine.place)).any(|fine| match &fine.within {
+        Within::One(region) => is_within(part, target, region),
+        Within::Nowhere | Within::Several => false,
+    })
 }
 
 /// Whether two constructs are of one directive, as `taskloop` and its tasks are.

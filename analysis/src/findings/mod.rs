@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 pub use case::at;
 use case::{Candidate, Case, evidence, finding, without_region_cost};
 use devices::is_small_kernel;
+pub(crate) use fine_work::depends_on_fetching;
 use rule_table::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_GAIN,
     MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,

@@ -488,6 +488,9 @@ fn what_creating_a_task_costs_depends_on_its_dependences() {
     let (creation, gain) = cost(&answers);
     assert_eq!(creation, 1_200 - 2 * 10);
     assert!(gain as f64 > 0.8 * answers.duration_ns as f64, "{gain} of {}", answers.duration_ns);
+    // In the replay, a thread needs as long as before to get a task.
+    let of_tasks = answers.what_if.iter().filter(|row| row.change == "twice as fast");
+    assert_eq!(of_tasks.count(), 0, "{:?}", answers.what_if);
 }
 
 /// Half of the time one thread works alone.
