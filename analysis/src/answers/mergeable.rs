@@ -115,6 +115,9 @@ pub(crate) struct PlaceSums {
     /// For a region opened inside a `single` or `masked` region: the number of threads of the team around it; otherwise
     /// 0.
     pub(crate) around_single: u32,
+    /// If threads wait for this place mostly while it is in a nested region of one thread: the construct around that
+    /// region.
+    pub(crate) alone_inside: Within<Place>,
     pub(crate) arrivals: u64,
     pub(crate) idle_arrivals: u64,
     pub(crate) holds: u64,
@@ -157,6 +160,7 @@ impl PlaceSums {
         self.chunks += other.chunks;
         self.chunks_cost.grow_by(other.chunks_cost);
         self.around_single = self.around_single.max(other.around_single);
+        self.alone_inside.merge(other.alone_inside);
         self.arrivals += other.arrivals;
         self.idle_arrivals += other.idle_arrivals;
         self.holds += other.holds;

@@ -186,6 +186,13 @@ impl MergeableAnswers {
             sums.dependent_tasks += tasks.dependent;
             sums.task_levels.merge(&tasks.levels);
         }
+        let all: BTreeMap<PlaceId, f64> =
+            sums.blame.of(Cause::Imbalance).map(|(id, weight)| (id, weight.ns())).collect();
+        for (id, alone) in &sums.alone {
+            if alone.weight.ns() * 2.0 > all.get(id).copied().unwrap_or(0.0) {
+                part.places.entry(place(*id)).or_default().alone_inside.merge(alone.around.map(place));
+            }
+        }
         for (id, threads) in &sums.in_single {
             let of_place = part.places.entry(place(*id)).or_default();
             of_place.around_single = of_place.around_single.max(*threads);
