@@ -30,6 +30,7 @@ pub use model::manner::Manner;
 pub use model::null_sink;
 pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
+pub use omptrace_runtimes::TaskCreation;
 pub use ranks::{
     CallId, CallSite, CollectiveSite, Forbidden, Gate, HostClocks, IdleWaits, JobGraph, Joint, Joints,
     LongestOperation, MessageCounts, Need, Needed, PairMessages, RankCall, RankGraph, RankMessages, Ranks,

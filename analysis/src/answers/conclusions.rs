@@ -158,7 +158,9 @@ impl MergeableAnswers {
         blocked.sort_by_key(|row| Reverse(row.ns));
         let mut what_if: Vec<WhatIf> = gains
             .iter()
-            .filter(|(plan, _)| plan.change != Change::Nothing)
+            .filter(|(plan, _)| {
+                plan.change != Change::Nothing && !findings::depends_on_fetching(&self, &findings, plan)
+            })
             .map(|(plan, gain)| what_if(plan, *gain, duration))
             .collect();
         what_if.sort_by_key(|row| Reverse(row.gain_ns));

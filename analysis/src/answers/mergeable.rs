@@ -69,6 +69,7 @@ pub(crate) struct RegionPart {
     /// See [`RegionSums`](crate::model::state_sums::RegionSums).
     pub(crate) busiest_inside: u32,
     pub(crate) tasks: u64,
+    pub(crate) tasks_with_dependences: u64,
     pub(crate) creation_times: CreationTimes,
     /// The most that creating a task costs in the runtime, if known.
     pub(crate) max_creation_ns: Option<u64>,
@@ -85,6 +86,7 @@ impl RegionPart {
         self.max_team = self.max_team.max(other.max_team);
         self.busiest_inside = self.busiest_inside.max(other.busiest_inside);
         self.tasks.grow_by(other.tasks);
+        self.tasks_with_dependences.grow_by(other.tasks_with_dependences);
         self.creation_times.merge(&other.creation_times);
         self.max_creation_ns = self.max_creation_ns.max(other.max_creation_ns);
     }
@@ -113,6 +115,9 @@ pub(crate) struct PlaceSums {
     /// For a region opened inside a `single` or `masked` region: the number of threads of the team around it; otherwise
     /// 0.
     pub(crate) around_single: u32,
+    /// If threads wait for this place mostly while it is in a nested region of one thread: the construct around that
+    /// region.
+    pub(crate) alone_inside: Within<Place>,
     pub(crate) arrivals: u64,
     pub(crate) idle_arrivals: u64,
     pub(crate) holds: u64,
@@ -155,6 +160,7 @@ impl PlaceSums {
         self.chunks += other.chunks;
         self.chunks_cost.grow_by(other.chunks_cost);
         self.around_single = self.around_single.max(other.around_single);
+        self.alone_inside.merge(other.alone_inside);
         self.arrivals += other.arrivals;
         self.idle_arrivals += other.idle_arrivals;
         self.holds += other.holds;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use ompt_sys as ompt;
+use omptrace_timeline::TaskCreation;
 use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
 use super::mergeable::{
@@ -39,7 +40,7 @@ pub(crate) struct Outcome<const S: usize> {
     pub(crate) tracer_ns: u64,
     /// The time that the runtime takes to hand out one chunk of a loop.
     pub(crate) chunk_cost: u64,
-    pub(crate) task_creation: Option<u64>,
+    pub(crate) task_creation: Option<TaskCreation>,
     pub(crate) not_seen: Vec<NotSeen>,
 }
 
@@ -94,8 +95,11 @@ impl MergeableAnswers {
                 max_team: region.max_team,
                 busiest_inside: region.busiest_inside,
                 tasks: region.tasks,
+                tasks_with_dependences: region.tasks_with_dependences,
                 creation_times: region.creation_times.clone(),
-                max_creation_ns: outcome.task_creation,
+                max_creation_ns: outcome
+                    .task_creation
+                    .map(|cost| cost.mean_ns(region.tasks, region.tasks_with_dependences)),
             });
         }
 
@@ -181,6 +185,13 @@ impl MergeableAnswers {
             sums.tasks += tasks.created;
             sums.dependent_tasks += tasks.dependent;
             sums.task_levels.merge(&tasks.levels);
+        }
+        let all: BTreeMap<PlaceId, f64> =
+            sums.blame.of(Cause::Imbalance).map(|(id, weight)| (id, weight.ns())).collect();
+        for (id, alone) in &sums.alone {
+            if alone.weight.ns() * 2.0 > all.get(id).copied().unwrap_or(0.0) {
+                part.places.entry(place(*id)).or_default().alone_inside.merge(alone.around.map(place));
+            }
         }
         for (id, threads) in &sums.in_single {
             let of_place = part.places.entry(place(*id)).or_default();

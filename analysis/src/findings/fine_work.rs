@@ -16,6 +16,7 @@ use crate::model::numbers::with_commas;
 use crate::model::place::Place;
 use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
+use crate::what_if::scenario::{Plan, Target};
 
 /// Drops findings about a loss that fine work explains.
 pub(super) fn drop_overruled(part: &MergeableAnswers, candidates: &mut Vec<Candidate>) {
@@ -31,6 +32,19 @@ pub(super) fn drop_overruled(part: &MergeableAnswers, candidates: &mut Vec<Candi
                 && is_within(part, &finding.place, &overrules.place)
         })
     });
+}
+
+/// Whether a change concerns a region whose tasks are too small. A replay keeps the time in which threads get tasks,
+/// which is most of the time there, and which would become shorter if a thread created tasks faster.
+pub(crate) fn depends_on_fetching(part: &MergeableAnswers, findings: &[Finding], plan: &Plan) -> bool {
+    let Target::Place(target) = &plan.target else {
+        return false;
+    };
+    let fine = findings.iter().filter(|finding| finding.id == TASKS_TOO_FINE);
+    fine.filter_map(|fine| part.places.get(&fine.place)).any(|fine| match &fine.within {
+        Within::One(region) => is_within(part, target, region),
+        Within::Nowhere | Within::Several => false,
+    })
 }
 
 /// Whether two constructs are of one directive, as `taskloop` and its tasks are.
@@ -158,9 +172,11 @@ impl Case<'_> {
         let all = FineTasks::within(self.part, region_place)?;
         let place = all.place;
         let grain = all.useful / all.tasks;
-        // Between two creations, the tracer has recorded one.
+        // Between two creations, the tracer has recorded one, and the first task's dependences.
         let event_ns = self.part.event_ps().unwrap_or(0) / 1000;
-        let creation_ns = region.creation_times.mean_ns().unwrap_or(0).saturating_sub(event_ns);
+        let events = region.tasks.saturating_add(region.tasks_with_dependences);
+        let recording_ns = event_ns.saturating_mul(events) / region.tasks.max(1);
+        let creation_ns = region.creation_times.mean_ns().unwrap_or(0).saturating_sub(recording_ns);
         // The creator may work before each, so that no time between two shows the cost alone. An event shows how fast the machine is.
         let is_slower = (event_ns / USUAL_EVENT_NS).max(1);
         let most = region.max_creation_ns.map_or(u64::MAX, |most| most.saturating_mul(is_slower));

@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 pub use case::at;
 use case::{Candidate, Case, evidence, finding, without_region_cost};
 use devices::is_small_kernel;
+pub(crate) use fine_work::depends_on_fetching;
 use rule_table::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_GAIN,
     MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
@@ -241,7 +242,7 @@ impl Case<'_> {
             ..Candidate::of(
                 Finding {
                     id: advice.id.to_owned(),
-                    place: row.place.clone(),
+                    place: self.waits_at(row).clone(),
                     gain_ns: gain,
                     text: advice.text,
                     evidence,
@@ -250,6 +251,14 @@ impl Case<'_> {
                 self.plan(row),
             )
         })
+    }
+
+    /// The place of the finding about a row: a team of one thread has no imbalance of its own.
+    fn waits_at<'r>(&self, row: &'r Row<'_>) -> &'r Place {
+        match &row.sums.alone_inside {
+            Within::One(around) if row.cause == Cause::Imbalance && row.sums.around_single == 0 => around,
+            _ => row.place,
+        }
     }
 
     /// The share of the wall time that must be gained where threads that lose their processor look like threads that work longer.
@@ -331,7 +340,10 @@ impl Case<'_> {
     /// The replay that shows what it would gain if nobody waited behind a loop or a single region.
     fn without_wait(&self, row: &Row<'_>) -> Option<Plan> {
         let may_be_nowait = row.sums.is_single || !row.sums.schedules.is_empty();
-        let is_wanted = row.cause == Cause::Imbalance && row.sums.around_single == 0 && may_be_nowait;
+        let is_wanted = row.cause == Cause::Imbalance
+            && row.sums.around_single == 0
+            && row.sums.alone_inside == Within::Nowhere
+            && may_be_nowait;
         // The barrier also waits for tasks, which would have to be complete at a later one.
         (is_wanted && !self.has_tasks()).then(|| Plan {
             change: Change::Nowait,

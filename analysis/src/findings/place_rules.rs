@@ -50,6 +50,14 @@ impl Case<'_> {
                 "region_in_single",
                 format!("the region {at} starts inside a single or masked region while the outer team waits: start the parallel region outside of the single or masked region"),
             ),
+            Cause::Imbalance if let Within::One(around) = &row.sums.alone_inside => (
+                "load_imbalance",
+                format!(
+                    "threads finish the work {} at different times, because the nested region {at} runs on one thread: divide the work {} more evenly, or run the nested region on more threads (OMP_MAX_ACTIVE_LEVELS)",
+                    super::at(around),
+                    super::at(around)
+                ),
+            ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
                 format!("one thread creates the tasks {at} while the other threads wait: create the tasks on several threads, or make the tasks larger"),
@@ -143,7 +151,7 @@ impl Case<'_> {
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,
-                "the tracer spends more than 1 % of the threads' time on writing events to the trace: trace fewer events, or write to a faster disk".to_owned(),
+                "the tracer spends more than 3 % of the threads' time on writing events to the trace: trace fewer events, or write to a faster disk".to_owned(),
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",

@@ -236,7 +236,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "recording and writing events takes more than 1 % of the threads' time (for other findings, the threshold is a saving of 3 % of the wall time). If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
+        when: "recording and writing events takes more than 3 % of the threads' time. If the trace does not contain the cost of recording an event, only the time spent on writing is counted",
     },
 ];
 
@@ -308,7 +308,7 @@ pub(super) const MIN_MISSES: f64 = 0.01;
 pub(super) const MIN_STALLED: f64 = 0.5;
 
 /// The tracer should take less of the threads' time.
-pub(super) const MAX_TRACER: f64 = 0.01;
+pub(super) const MAX_TRACER: f64 = MIN_GAIN;
 
 /// The rules about losses that also arise where a thread loses its processor.
 pub(super) const CHANCE_EXPLAINS: [&str; 3] = ["load_imbalance", "too_few_tasks", "dependence_chain"];

@@ -32,6 +32,8 @@ pub(crate) struct RegionSums {
     pub(crate) busiest_inside: u32,
     /// Explicit tasks created in the region.
     pub(crate) tasks: u64,
+    /// Those of them that have a `depend` clause.
+    pub(crate) tasks_with_dependences: u64,
     pub(crate) creation_times: CreationTimes,
 }
 
@@ -112,7 +114,7 @@ pub(crate) struct Weight(u128);
 impl Weight {
     const PARTS: f64 = 1024.0;
 
-    fn add(&mut self, ns: f64) {
+    pub(crate) fn add(&mut self, ns: f64) {
         self.0 += u128::from((ns * Weight::PARTS + 0.5) as u64);
     }
 
@@ -128,6 +130,15 @@ pub(crate) struct NestedSums {
     /// The peak number of busy threads of the process.
     pub(crate) threads: u32,
     pub(crate) barriers_ns: u64,
+}
+
+/// Sums over a place in nested regions that ran on one thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AloneSums {
+    /// The weight of waits of threads of the teams around.
+    pub(crate) weight: Weight,
+    /// The construct around the nested region.
+    pub(crate) around: Within<PlaceId>,
 }
 
 /// The sums over a process's threads.
@@ -164,6 +175,7 @@ pub(crate) struct Sums {
     pub(crate) targets: BTreeMap<PlaceId, TargetSums>,
     pub(crate) external: BTreeMap<PlaceId, ExternalSums>,
     pub(crate) nested: BTreeMap<PlaceId, NestedSums>,
+    pub(crate) alone: BTreeMap<PlaceId, AloneSums>,
     /// Number of loop chunks.
     pub(crate) chunks: ByPlace<u64>,
     /// Places in regions that were opened in a `single` or `masked` region of a team, and the size of that team.
@@ -190,6 +202,7 @@ impl RegionSums {
         self.max_team = self.max_team.max(more.max_team);
         self.busiest_inside = self.busiest_inside.max(more.busiest_inside);
         self.tasks += more.tasks;
+        self.tasks_with_dependences += more.tasks_with_dependences;
         self.creation_times.merge(&more.creation_times);
     }
 }
@@ -278,6 +291,11 @@ impl Sums {
             let own = self.nested.entry(known(place)).or_default();
             own.threads = own.threads.max(more.threads);
             own.barriers_ns.grow_by(more.barriers_ns);
+        }
+        for (place, more) in more.alone {
+            let own = self.alone.entry(known(place)).or_default();
+            own.weight.0 += more.weight.0;
+            own.around.merge(more.around.map(known));
         }
         self.chunks.append(more.chunks, known, |own, more| *own += more);
         for (place, threads) in more.in_single {

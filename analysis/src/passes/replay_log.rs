@@ -434,6 +434,7 @@ impl ReplayLog {
                     parent: None,
                     is_undeferred: first & 1 == 1,
                     is_final: false,
+                    has_dependences: false,
                 },
                 op::TASK_DEPENDENCE => {
                     ThreadEvent::TaskDependence { from: TaskId(first), to: TaskId(second) }

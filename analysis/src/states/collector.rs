@@ -533,7 +533,7 @@ impl<const S: usize> Collector<S> {
             end,
             tracer_ns,
             chunk_cost: of.reports.chunk_cost_ns,
-            task_creation: of.reports.task_creation_ns,
+            task_creation: of.reports.task_creation,
             not_seen: not_seen(&of.reports, of.has_doacross)
                 .map(|(cause, reason)| NotSeen { cause, reason })
                 .collect(),

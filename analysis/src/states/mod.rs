@@ -466,10 +466,10 @@ impl<const S: usize> Threads<S> {
             }
             ThreadEvent::Join { team } => self.join(thread, time, team),
             ThreadEvent::MemberDone => self.member_done(thread, time),
-            ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
+            ThreadEvent::TaskCreate { task, region, is_undeferred, has_dependences, .. } => {
                 let since = self.threads[thread].until;
                 self.settle(thread, time);
-                self.count_creation(thread, (since, time));
+                self.count_creation(thread, (since, time), has_dependences);
                 self.pause_serial(thread);
                 self.create_task(thread, task, region.0, is_undeferred);
                 self.extend_burst(thread, time, region.0);

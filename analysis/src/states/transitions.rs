@@ -284,6 +284,23 @@ impl<const S: usize> Threads<S> {
         }
     }
 
+    /// The thread, which is in a nested region, delays threads of a team around it.
+    #[cold]
+    fn blame_nested(&mut self, thread: usize, work: PlaceId, weight: f64) {
+        let of_thread = &self.threads[thread];
+        let Some(innermost) = of_thread.memberships.last() else {
+            return;
+        };
+        if self.teams[innermost.team].size() > 1 {
+            return;
+        }
+        let begin = of_thread.open.iter().position(|open| open.team == Some(innermost.team));
+        let around = begin.and_then(|begin| self.worked_at(&of_thread.open[..begin]));
+        let sums = self.sums.alone.entry(work).or_default();
+        sums.weight.add(weight);
+        sums.around.merge(around.map_or(Within::Nowhere, Within::One));
+    }
+
     /// Blames the thread for the waits of others during the state that ends.
     pub(super) fn blame_for_delay(&mut self, thread: usize, since: Ns, time: Ns) {
         if self.threads[thread].memberships.is_empty() {
@@ -317,6 +334,9 @@ impl<const S: usize> Threads<S> {
                 None => {
                     let weight = late - membership.by_late;
                     self.sums.blame(Cause::Imbalance, work, instance(weight));
+                    if weight > 0.0 && index + 1 < self.threads[thread].memberships.len() {
+                        self.blame_nested(thread, work, weight);
+                    }
                 }
                 Some(_) => {
                     let weight = tasks - membership.by_tasks;

@@ -39,7 +39,7 @@ use crate::model::stats::{PhaseStats, Stats};
 
 /// The version of the analysis: the program's version, and a number that is increased whenever results change between
 /// two releases.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/19");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/20");
 
 /// Maximum number of phase intervals in a summary. If a process has more, its summary contains sums only, and phases
 /// are read from its events.

@@ -8,7 +8,7 @@
 mod runtime;
 mod table;
 
-pub use runtime::{Fault, InstallFolder, Runtime, Vendor};
+pub use runtime::{Fault, InstallFolder, Runtime, TaskCreation, Vendor};
 pub use table::RUNTIMES;
 
 impl Vendor {

@@ -36,8 +36,8 @@ pub struct Runtime {
     pub faults: &'static [Fault],
     /// The time to hand out a chunk of a dynamic loop to one of several threads, in nanoseconds, without a tracer.
     pub chunk_cost_ns: u64,
-    /// The time to create a deferred task without dependences, in nanoseconds, without a tracer; `None` if it was not measured.
-    pub task_creation_ns: Option<u64>,
+    /// The most that creating a deferred task costs, without a tracer; `None` if it was not measured.
+    pub task_creation: Option<TaskCreation>,
     /// Whether programs built by GCC can run on it.
     pub has_entries_of_libgomp: bool,
     /// Where it is installed, other than in the loader's directories.
@@ -57,6 +57,24 @@ pub struct InstallFolder {
     pub prefix: &'static str,
     /// The library's directory within a release.
     pub inside: &'static str,
+}
+
+/// The most that creating a deferred task usually costs, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskCreation {
+    /// Without dependences.
+    pub plain_ns: u64,
+    /// With dependences, which the runtime looks up in a table of the parent task.
+    pub with_dependences_ns: u64,
+}
+
+impl TaskCreation {
+    /// The mean of so many tasks, of which some have dependences.
+    pub fn mean_ns(self, tasks: u64, with_dependences: u64) -> u64 {
+        let share = with_dependences.min(tasks) as f64 / tasks.max(1) as f64;
+        let more = self.with_dependences_ns.saturating_sub(self.plain_ns);
+        self.plain_ns + (more as f64 * share) as u64
+    }
 }
 
 /// A fault of a runtime for which the tracer needs a workaround to protect the traced program.

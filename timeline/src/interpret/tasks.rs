@@ -78,6 +78,7 @@ impl Interpreter<'_, '_> {
             parent: e.encountering_task_data.known().map(TaskId),
             is_undeferred,
             is_final: flags.contains(ompt::ompt_task_final),
+            has_dependences: e.has_dependences != 0,
         };
         self.stage.thread_event(at, created);
         if construct == Construct::TaskwaitTask && is_undeferred {

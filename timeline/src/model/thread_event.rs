@@ -50,6 +50,8 @@ pub enum ThreadEvent {
         is_undeferred: bool,
         /// Its descendants are executed immediately by its thread.
         is_final: bool,
+        /// It has a `depend` clause.
+        has_dependences: bool,
     },
     /// A task may not start before another is complete. This event follows the creation of both tasks, and precedes the
     /// first [`ThreadEvent::TaskSwitch`] to `to`. A taskwait with dependences is a task that never starts.

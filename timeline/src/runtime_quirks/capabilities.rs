@@ -1,7 +1,7 @@
 //! What the runtime of a trace reports, as far as results depend on it. If something is not reported, its time is not 0
 //! but unknown.
 
-use omptrace_runtimes::{RUNTIMES, Runtime, Vendor};
+use omptrace_runtimes::{RUNTIMES, Runtime, TaskCreation, Vendor};
 use omptrace_trace_format::metadata::{Counting, Metadata, Registration};
 
 use crate::runtime_quirks::Dialect;
@@ -46,7 +46,7 @@ macro_rules! reports {
             /// The smallest cost of a chunk of a dynamic loop. Not reported, but known for each runtime.
             pub chunk_cost_ns: u64,
             /// Upper bound of the cost of creating a task. Not reported, but known for some runtimes.
-            pub task_creation_ns: Option<u64>,
+            pub task_creation: Option<TaskCreation>,
         }
 
         impl Reports {
@@ -72,7 +72,7 @@ macro_rules! reports {
                     barrier_kinds: true,
                     preemptions: true,
                     chunk_cost_ns: chunk_cost_ns(""),
-                    task_creation_ns: None,
+                    task_creation: None,
                 }
             }
         }
@@ -117,8 +117,7 @@ impl Reports {
             barrier_kinds: !dialect.barriers_of_one_kind,
             preemptions: metadata.counting.as_ref().is_some_and(show_preemptions),
             chunk_cost_ns: chunk_cost_ns(runtime.map_or("", |runtime| &runtime.version)),
-            task_creation_ns: runtime
-                .and_then(|runtime| Runtime::of_version(&runtime.version)?.task_creation_ns),
+            task_creation: runtime.and_then(|runtime| Runtime::of_version(&runtime.version)?.task_creation),
             ..granted
         }
     }

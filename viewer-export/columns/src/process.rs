@@ -245,7 +245,7 @@ impl Columns {
                     teams.remove(index);
                 }
             }
-            ThreadEvent::TaskCreate { task, region, parent, is_undeferred, is_final } => {
+            ThreadEvent::TaskCreate { task, region, parent, is_undeferred, is_final, .. } => {
                 let place = number(region.0);
                 let flags = (is_undeferred, is_final);
                 self.tasks.create(task, parent, (location, now), place, flags);

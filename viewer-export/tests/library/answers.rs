@@ -2,7 +2,9 @@
 
 #[macro_use]
 mod few_processors;
+mod nested;
 mod script;
+mod small_tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -421,33 +423,6 @@ fn tasks_behind_a_late_creator_gain_what_they_take() {
     nearly(by_id("load_imbalance"), 14 * UNIT - 14 * UNIT / 4);
     // The task cannot end before its creator.
     nearly(by_id("too_few_tasks"), 4 * UNIT);
-}
-
-/// A thread creates 2,000 tasks, 300 of them faster than the others. Another thread executes them.
-#[test]
-fn the_worst_moments_of_small_tasks_are_those_with_the_most_tasks() {
-    let mut script = Script::new(2);
-    let mut time = 1_000;
-    let mut fast = (0, 0);
-    for task in 1_000..3_000 {
-        time += if (2_000..2_300).contains(&task) { 400 } else { 1_000 };
-        fast = if task == 2_000 { (time, time) } else { (fast.0, if task < 2_300 { time } else { fast.1 }) };
-        let create = format!("task_create task=101 new={task} flags=4 code=0x1400");
-        script.at(time, INSIDE, 1, &create);
-        let begin = format!("task_schedule prior=102 status=7 next={task}");
-        script.at(time + 20, INSIDE, 2, &begin);
-        let end = format!("task_schedule prior={task} status=1 next=102");
-        script.at(time + 320, INSIDE, 2, &end);
-    }
-    let end = script.region_until(0, LOOP, &[time + 500, 60], Some(time + 400));
-    let answers = script.end(end);
-    let found = finding(&answers, "tasks_too_fine");
-    assert!(found.text.starts_with("2,000 tasks "), "{}", found.text);
-    assert_eq!(found.instances.len(), 3);
-    for moment in &found.instances[..2] {
-        let (begin, end) = (moment.begin_ns.cast_unsigned(), moment.end_ns.cast_unsigned());
-        assert!(fast.0 <= begin && end <= fast.1, "{fast:?} {:?}", found.instances);
-    }
 }
 
 /// Half of the time one thread works alone.

@@ -75,7 +75,12 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Counts the creation of a task. Between the two times, the thread had no other event.
-    pub(in crate::states) fn count_creation(&mut self, thread: usize, (since, until): (Ns, Ns)) {
+    pub(in crate::states) fn count_creation(
+        &mut self,
+        thread: usize,
+        (since, until): (Ns, Ns),
+        has_dependences: bool,
+    ) {
         if !(self.is_inside && Self::COUNTS) {
             return;
         }
@@ -85,6 +90,7 @@ impl<const S: usize> Threads<S> {
         };
         let sums = self.sums.regions.at(self.teams[outermost.team].outermost);
         sums.tasks += 1;
+        sums.tasks_with_dependences += u64::from(has_dependences);
         if follows {
             sums.creation_times.add(until.abs_diff(since));
         }

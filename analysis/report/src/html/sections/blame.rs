@@ -77,6 +77,27 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             rows.collect(),
             (limits.rows / 4, &more("what_if")),
         );
+        let small: Vec<String> = answers
+            .findings
+            .iter()
+            .filter(|finding| finding.id == "tasks_too_fine")
+            .map(|finding| Text(&place(&finding.place)).to_string())
+            .collect();
+        if !small.is_empty() {
+            let _ = write!(
+                out,
+                "<p class=note>A replay cannot predict the savings in regions whose tasks are too small ({}).</p>",
+                small.join(", ")
+            );
+        }
+        if let ([], Some(unknown)) = (&answers.other_threads[..], answers.not_predicted.first()) {
+            let _ = write!(
+                out,
+                "<p class=note>The wall time on other numbers of threads is not predicted. {}: {}.</p>",
+                Text(&place(&unknown.place)),
+                Text(&unknown.reason)
+            );
+        }
         *out += "</section>";
     }
 }
