@@ -175,7 +175,7 @@ impl Locks {
         let mut more: Vec<(Which, Lock)> = more.known.into_iter().collect();
         more.sort_unstable_by_key(|(_, lock)| lock.order);
         for (which, more) in more {
-            let own = self.any(which, true);
+            let own = self.any(which, more.order.is_some());
             own.region = own.region.or(more.region.map(&known));
             if more.acquisitions > 0 {
                 own.kind = more.kind;
