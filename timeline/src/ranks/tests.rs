@@ -2,6 +2,7 @@
 
 mod gaps;
 mod graph;
+mod windows;
 
 use std::sync::Arc;
 
@@ -28,7 +29,11 @@ struct Rank {
     calls: Calls,
     thread: usize,
     name: &'static str,
+    events: Vec<Recorded>,
 }
+
+/// An event: its thread and time, and the latest time so far.
+type Recorded = (usize, Ns, Ns, Event<'static>);
 
 /// A call's arguments that matter: communicator or other object, peer, tag, number of doubles.
 type Begin = (u64, i32, i32, u64);
@@ -39,7 +44,7 @@ impl Rank {
     fn new(rank: u32, size: u32) -> Rank {
         let list = CallList::new(Some(Arc::default()));
         let calls = Calls::new(rank, 2, ThreadRules::default(), list);
-        let mut it = Rank { calls, thread: 0, name: "" };
+        let mut it = Rank { calls, thread: 0, name: "", events: Vec::new() };
         it.begin(0, "MPI_Init", (0, NONE, NONE, 0));
         let members: Vec<u64> = (0..u64::from(size)).collect();
         it.communicator(WORLD, 0, rank, &members);
@@ -55,7 +60,10 @@ impl Rank {
     }
 
     fn event(&mut self, time: Ns, event: impl Into<Event<'static>>) {
-        self.calls.event(self.thread, time, &event.into());
+        let event = event.into();
+        let latest = self.events.last().map_or(time, |(.., latest, _)| time.max(*latest));
+        self.calls.event(self.thread, time, &event);
+        self.events.push((self.thread, time, latest, event));
     }
 
     fn begin(&mut self, time: Ns, name: &'static str, (object, peer, tag, count): Begin) {
@@ -142,8 +150,12 @@ impl Rank {
     }
 }
 
-fn all(ranks: Vec<Rank>) -> Vec<RankMessages> {
-    matched(ranks.into_iter().map(Rank::finalize).collect(), Wanted::Events).results
+fn all(mut ranks: Vec<Rank>) -> Vec<RankMessages> {
+    ranks.iter_mut().for_each(|rank| rank.call((900, 901), "MPI_Finalize", (0, NONE, NONE, 0), 0, None));
+    let events: Vec<Vec<Recorded>> = ranks.iter().map(|rank| rank.events.clone()).collect();
+    let whole = matched(ranks.into_iter().map(|rank| rank.calls.finish()).collect(), Wanted::Events).results;
+    windows::are_the_same(&whole, &events);
+    whole
 }
 
 fn matched(processes: Vec<ProcessCalls>, wanted: Wanted) -> Matched {

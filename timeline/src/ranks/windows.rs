@@ -35,7 +35,7 @@ static EVENTS: AtomicUsize = AtomicUsize::new(1 << 19);
 const MAX_STREAMS: usize = 1 << 12;
 
 /// The time that the first window takes. The others are longer or shorter, depending on the number of events.
-const FIRST_WINDOW: Ns = 1 << 20;
+const FIRST_WINDOW: Ns = 16;
 
 /// Sets the number of events of all ranks of a job that are read before messages are matched. Results do not depend on it.
 pub fn match_after(events: usize) {
