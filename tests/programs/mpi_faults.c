@@ -2,8 +2,10 @@
 // long the ranks took, in seconds.
 //
 //     mpi_faults FOLDER FAULT faulty|repaired
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +267,30 @@ FAULT idle_threads(void) {
     }
 }
 
+// All ranks run on the first CPU that they may use, whatever the launcher has bound them to.
+static void use_one_cpu(void) {
+    int cpu = 0, result;
+    do {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        result = sched_setaffinity(0, sizeof one, &one);
+    } while (result && ++cpu < CPU_SETSIZE);
+}
+
+static double cpu_time(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+// The work takes this much time on a CPU.
+FAULT oversubscribed_host(void) {
+    double end = cpu_time() + 3 * ROUNDS * UNIT;
+    while (cpu_time() < end)
+        ;
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -281,12 +307,18 @@ static const struct {
     {"probes_only", probes_only},
     {"in_critical", in_critical},
     {"idle_threads", idle_threads},
+    {"oversubscribed_host", oversubscribed_host},
 };
 
 int main(int argc, char **argv) {
     if (argc < 4)
         return 2;
     is_repaired = !strcmp(argv[3], "repaired");
+    // Ranks that share a CPU also need longer until MPI is initialised.
+    int shares_cpu = !strcmp(argv[2], "oversubscribed_host");
+    double begin = now();
+    if (shares_cpu && !is_repaired)
+        use_one_cpu();
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -295,7 +327,8 @@ int main(int argc, char **argv) {
         if (strcmp(argv[2], FAULTS[fault].name))
             continue;
         MPI_Barrier(MPI_COMM_WORLD);
-        double begin = now();
+        if (!shares_cpu)
+            begin = now();
         FAULTS[fault].run();
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0)

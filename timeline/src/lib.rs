@@ -32,9 +32,9 @@ pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
 pub use omptrace_runtimes::TaskCreation;
 pub use ranks::{
-    CallId, CallSite, CollectiveSite, Forbidden, Gate, HostClocks, IdleWaits, JobGraph, Joint, Joints,
-    LongestOperation, MessageCounts, Need, Needed, PairMessages, RankCall, RankGraph, RankMessages, Ranks,
-    Traffic, Unmatched, UnsuccessfulTests, WaitKind, WaitingRank,
+    CallBlock, CallId, CallSite, CollectiveSite, Forbidden, Gate, HostClocks, IdleWaits, JobGraph, Joint,
+    Joints, LongestOperation, MessageCounts, Need, Needed, PairMessages, RankCall, RankGraph, RankMessages,
+    Ranks, Traffic, Unmatched, UnsuccessfulTests, WaitKind, WaitingRank, match_after,
 };
 pub use replay::alignment::{Start, align, alignment_note, origin, uncertainty};
 pub use replay::excerpts::Excerpts;

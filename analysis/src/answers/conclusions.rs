@@ -191,6 +191,7 @@ impl MergeableAnswers {
             not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
             cpu_note,
             waits_note,
+            what_if_note: None,
             damage_note: None,
             mpi_note: self.has_unseen_mpi.then(|| MPI_NOT_SEEN.to_owned()),
         };

@@ -7,10 +7,11 @@ use omptrace_symbols::parallel::in_parallel;
 use omptrace_timeline::model::Ns;
 use omptrace_timeline::{JobGraph, Ranks};
 
-use crate::job::replay::{Changes, Computation, computation, end};
+use crate::job::computation::Computation;
+use crate::job::replay::{Changes, end};
 use crate::model::job_gains::{JobChange, JobGain, JobGains};
 use crate::model::place::Place;
-use crate::model::sum::{Sum as _, sum};
+use crate::model::sum::Sum as _;
 use crate::rank_waits::spans::ProcessSpans;
 
 /// Number of regions that are made faster.
@@ -69,7 +70,11 @@ impl JobGains {
             lives: places.iter().map(|(_, life)| *life).collect(),
             processes: places.iter().map(|(number, _)| &processes[*number]).collect(),
         };
-        job.gains(no_imbalance)
+        let gains = job.gains(no_imbalance);
+        if graph.has_failed() {
+            return unknown(vec!["the temporary file with the calls of the ranks cannot be read".to_owned()]);
+        }
+        gains
     }
 }
 
@@ -82,7 +87,6 @@ struct Job<'j> {
 
 impl Job<'_> {
     fn gains(&self, no_imbalance: Option<&str>) -> JobGains {
-        let recorded = computation(self.graph, &self.lives);
         let begin = self.lives.iter().map(|life| life.0).min().unwrap_or(0);
         let duration = |end: Ns| end.saturating_sub(begin).max(0).cast_unsigned();
         let duration_ns = duration(self.lives.iter().map(|life| life.1).max().unwrap_or(0));
@@ -95,12 +99,12 @@ impl Job<'_> {
         let regions = self.longest_regions().into_iter();
         all.extend(regions.map(|place| Scenario { change: JobChange::FasterRegion, place: Some(place) }));
         let ends = in_parallel(all, |scenario| {
-            let changed = self.changed(&recorded, &scenario);
+            let computation = self.computation(&scenario);
             let changes = Changes {
                 are_senders_in_time: scenario.change == JobChange::NoLateSenders,
                 is_network_ideal: scenario.change == JobChange::IdealNetwork,
             };
-            let end = end(self.graph, &self.lives, changed.as_ref().unwrap_or(&recorded), changes);
+            let end = end(self.graph, &self.lives, &computation, changes);
             (scenario, duration(end))
         });
         let gain = |(Scenario { change, place }, predicted_ns): (Scenario, u64)| JobGain {
@@ -118,44 +122,28 @@ impl Job<'_> {
         JobGains { gains, unknown }
     }
 
-    /// The computation with a change; `None` if it is the recorded one.
-    fn changed(&self, recorded: &Computation, scenario: &Scenario) -> Option<Computation> {
+    /// The computation with a change.
+    fn computation(&self, scenario: &Scenario) -> Computation {
         match (scenario.change, &scenario.place) {
-            (JobChange::BalancedRanks, _) => Some(balanced(self.graph, recorded)),
-            (JobChange::BalancedThreads, _) => Some(self.less(recorded, |process, saved| {
-                for (interval, ns) in &process.spans.imbalance {
-                    saved(*interval, ns / u64::from(process.threads.max(1)));
-                }
+            (JobChange::BalancedRanks, _) => Computation::balanced(self.graph, &self.lives),
+            (JobChange::BalancedThreads, _) => Computation::less(self.processes.iter().map(|process| {
+                let threads = u64::from(process.threads.max(1));
+                process.spans.imbalance.iter().map(|(interval, ns)| (*interval, ns / threads)).collect()
             })),
-            (JobChange::FasterRegion, Some(place)) => Some(self.less(recorded, |process, saved| {
-                // A rank may have several regions at a place.
-                let mut all: BTreeMap<u32, u64> = BTreeMap::new();
-                for (interval, region, ns) in &process.spans.regions {
-                    if process.spans.places.get(*region as usize) == Some(place) {
-                        all.entry(*interval).or_default().grow_by(*ns);
+            (JobChange::FasterRegion, Some(place)) => {
+                Computation::less(self.processes.iter().map(|process| {
+                    // A rank may have several regions at a place.
+                    let mut all: BTreeMap<u32, u64> = BTreeMap::new();
+                    for (interval, region, ns) in &process.spans.regions {
+                        if process.spans.places.get(*region as usize) == Some(place) {
+                            all.entry(*interval).or_default().grow_by(*ns);
+                        }
                     }
-                }
-                all.into_iter().for_each(|(interval, ns)| saved(interval, ns / SAVED));
-            })),
-            _ => None,
+                    all.into_iter().map(|(interval, ns)| (interval, ns / SAVED)).collect()
+                }))
+            }
+            _ => Computation::Recorded,
         }
-    }
-
-    /// The computation without what is saved in intervals.
-    fn less(
-        &self,
-        recorded: &Computation,
-        savings: impl Fn(&JobProcess<'_>, &mut dyn FnMut(u32, u64)),
-    ) -> Computation {
-        let mut all = recorded.clone();
-        for (process, computation) in self.processes.iter().zip(&mut all) {
-            savings(process, &mut |interval, ns| {
-                if let Some(known) = computation.get_mut(interval as usize) {
-                    *known = known.saturating_sub(ns);
-                }
-            });
-        }
-        all
     }
 
     /// The regions in which ranks spend most time.
@@ -170,51 +158,4 @@ impl Job<'_> {
         sums.sort_by_key(|(place, ns)| (Reverse(*ns), *place));
         sums.into_iter().take(MAX_REGIONS).map(|(place, _)| place.clone()).collect()
     }
-}
-
-/// The computation, averaged over the ranks between each two operations that all ranks of the job wait in. The
-/// intervals of a rank keep their relative lengths.
-fn balanced(graph: &JobGraph, recorded: &Computation) -> Computation {
-    let mut all = recorded.clone();
-    let mut first = vec![0; all.len()];
-    let ends = common_calls(graph).into_iter().map(Some).chain([None]);
-    for ends in ends {
-        let last = |rank: usize| ends.as_ref().map_or(all[rank].len(), |ends| ends[rank] as usize + 1);
-        let parts: Vec<(usize, usize)> = (0..all.len()).map(|rank| (first[rank], last(rank))).collect();
-        let sums: Vec<u64> =
-            parts.iter().zip(&all).map(|((from, to), all)| sum(all[*from..*to].iter().copied())).collect();
-        let mean = (sums.iter().map(|sum| u128::from(*sum)).sum::<u128>() / sums.len().max(1) as u128) as u64;
-        for (((from, to), own), computation) in parts.iter().zip(sums).zip(&mut all) {
-            scale(&mut computation[*from..*to], own, mean);
-        }
-        first = parts.into_iter().map(|(_, to)| to).collect();
-    }
-    all
-}
-
-/// Scales intervals whose sum is `own` so that the sum is `new`.
-fn scale(intervals: &mut [u64], own: u64, new: u64) {
-    let (mut before, mut scaled) = (0_u128, 0_u128);
-    for interval in intervals.iter_mut() {
-        before += u128::from(*interval);
-        let until = (before * u128::from(new)).checked_div(u128::from(own)).unwrap_or(0);
-        *interval = (until - scaled) as u64;
-        scaled = until;
-    }
-    // A rank that has computed nothing does its part at last.
-    if let (0, Some(last)) = (own, intervals.last_mut()) {
-        *last = new;
-    }
-}
-
-/// The calls in which all ranks of the job wait for each other, in chronological order; of each, its number in each rank.
-fn common_calls(graph: &JobGraph) -> Vec<Vec<u32>> {
-    let of_all = graph.gates.iter().filter(|gate| gate.is_of_all && gate.calls.len() == graph.ranks.len());
-    // Calls are sorted by rank, and each rank has one.
-    let mut all: Vec<Vec<u32>> =
-        of_all.map(|gate| gate.calls.iter().map(|call| call.call).collect()).collect();
-    all.sort_unstable();
-    // Nobody can be in two at a time.
-    all.dedup_by(|next, before| next.iter().zip(before.iter()).any(|(next, before)| next <= before));
-    all
 }

@@ -5,6 +5,7 @@
 //! calls of all ranks and what each needs (JobGraph) --replay, with changed durations--> gains --> JobGains
 //! ```
 
+mod computation;
 pub(crate) mod gains;
 pub(crate) mod path;
 mod replay;

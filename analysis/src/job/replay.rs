@@ -10,8 +10,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::Ns;
-use omptrace_timeline::{CallId, JobGraph, Need, Needed, RankGraph};
+use omptrace_timeline::{CallBlock, CallId, JobGraph, Needed, RankCall, RankGraph};
+
+use crate::job::computation::{Computation, Pace};
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,102 +25,107 @@ pub(super) struct Changes {
     pub(super) is_network_ideal: bool,
 }
 
-/// The computation of each rank before each of its calls, and after the last, in nanoseconds.
-pub(super) type Computation = Vec<Vec<u64>>;
-
-/// The recorded computation. `lives`: when each rank began and ended.
-pub(super) fn computation(graph: &JobGraph, lives: &[(Ns, Ns)]) -> Computation {
-    let of_rank = |(rank, (begin, end)): (&RankGraph, &(Ns, Ns))| {
-        let ends = std::iter::once(*begin).chain(rank.calls.iter().map(|call| call.end));
-        let begins = rank.calls.iter().map(|call| call.begin).chain([*end]);
-        ends.zip(begins).map(|(from, to)| to.saturating_sub(from).max(0).cast_unsigned()).collect()
-    };
-    graph.ranks.iter().zip(lives).map(of_rank).collect()
-}
-
 /// A rank, while it is replayed.
 struct Rank<'g> {
     of: &'g RankGraph,
-    /// The number of the current or next call.
-    call: usize,
-    /// The next of its needs.
+    pace: Pace<'g>,
+    block: CallBlock,
+    /// The current or next call, and its number.
+    call: Option<RankCall>,
+    number: usize,
+    /// The recorded end of the call before.
+    end: Ns,
+    /// The next of its needs, and the next of its calls that others need.
     need: usize,
+    needed: usize,
     now: Ns,
-    /// When calls begin.
-    begins: Vec<Ns>,
 }
 
-/// The recorded and the replayed begin of the last call of a gate.
+/// The recorded and the replayed begin of a call, or of the last call of a gate.
 type Opening = (Ns, Ns);
+
+/// The calls that have begun and are needed: how often.
+type Begun = FastMap<CallId, (Opening, usize)>;
 
 /// When the last rank ends, if each rank begins when it did.
 pub(super) fn end<'g>(
     graph: &'g JobGraph,
     lives: &[(Ns, Ns)],
-    computation: &Computation,
+    computation: &'g Computation,
     changes: Changes,
 ) -> Ns {
-    let rank = |(of, (begin, _)): (&'g RankGraph, &(Ns, Ns))| Rank {
-        of,
-        call: 0,
-        need: 0,
-        now: *begin,
-        begins: vec![Ns::MIN; of.calls.len()],
+    let all = graph.ranks.iter().zip(lives).enumerate();
+    let rank = |(place, (of, (begin, _))): (usize, (&'g RankGraph, &(Ns, Ns)))| {
+        let mut block = CallBlock::default();
+        let call = of.call(0, &mut block);
+        let pace = computation.pace(place);
+        Rank { of, pace, block, call, number: 0, end: *begin, need: 0, needed: 0, now: *begin }
     };
-    let mut ranks: Vec<Rank<'g>> = graph.ranks.iter().zip(lives).map(rank).collect();
+    let mut ranks: Vec<Rank<'g>> = all.map(rank).collect();
+    let mut begun = Begun::default();
     let mut gates: Vec<Option<Opening>> = vec![None; graph.gates.len()];
     // Begins and ends in the order in which they were recorded: what a call needs began before it ended.
     let mut next: BinaryHeap<Reverse<(Ns, bool, usize)>> = BinaryHeap::with_capacity(ranks.len());
-    let begins =
-        ranks.iter().enumerate().filter_map(|(place, rank)| Some((rank.of.calls.first()?.begin, place)));
+    let begins = ranks.iter().enumerate().filter_map(|(place, rank)| Some((rank.call?.begin, place)));
     next.extend(begins.map(|(begin, place)| Reverse((begin, false, place))));
     while let Some(Reverse((_, is_end, place))) = next.pop() {
         let rank = &mut ranks[place];
-        let call = rank.call;
+        let Some(call) = rank.call else { continue };
         if !is_end {
-            rank.now += computation[place][call].cast_signed();
-            rank.begins[call] = rank.now;
-            next.push(Reverse((rank.of.calls[call].end, true, place)));
+            rank.begin(call, place, &mut begun);
+            next.push(Reverse((call.end, true, place)));
             continue;
         }
-        let (recorded, begin) = (rank.of.calls[call], rank.now);
-        let needs = needs_of(rank.of, rank.need, call);
-        rank.need += needs.len();
-        rank.call += 1;
-        if let Some(following) = rank.of.calls.get(call + 1) {
-            next.push(Reverse((following.begin, false, place)));
-        }
-        let mut last: Opening = (recorded.begin, begin);
-        for need in needs {
-            let (was, is) = opening(graph, &ranks, &mut gates, need.of);
+        let mut last: Opening = (call.begin, rank.now);
+        for need in rank.of.needs(rank.need).take_while(|need| need.call as usize == rank.number) {
+            rank.need += 1;
+            let (was, is) = opening(graph, &mut begun, &mut gates, need.of);
             let is_waited_for = !(changes.are_senders_in_time && matches!(need.of, Needed::Sender(_)));
             last = (last.0.max(was), if is_waited_for { last.1.max(is) } else { last.1 });
         }
-        let rest = match changes.is_network_ideal && recorded.communicates {
+        let rest = match changes.is_network_ideal && call.communicates {
             true => 0,
-            false => recorded.end - last.0,
+            false => call.end - last.0,
         };
-        ranks[place].now = last.1 + rest;
+        rank.now = last.1 + rest;
+        (rank.end, rank.number) = (call.end, rank.number + 1);
+        rank.call = rank.of.call(rank.number, &mut rank.block);
+        if let Some(following) = rank.call {
+            next.push(Reverse((following.begin, false, place)));
+        }
     }
-    let ends = ranks
-        .iter()
-        .zip(computation)
-        .map(|(rank, computation)| rank.now + computation.last().copied().unwrap_or(0).cast_signed());
+    let ends = ranks.iter_mut().zip(lives).map(|(rank, (_, end))| {
+        let recorded = end.saturating_sub(rank.end).max(0).cast_unsigned();
+        rank.now + rank.pace.take(rank.number, recorded).cast_signed()
+    });
     ends.max().unwrap_or(0)
 }
 
-/// What a call needs; `first`: the first need that may be one of it.
-fn needs_of(rank: &RankGraph, first: usize, call: usize) -> &[Need] {
-    let rest = &rank.needs[first..];
-    let count = rest.iter().take_while(|need| need.call as usize == call).count();
-    &rest[..count]
+impl Rank<'_> {
+    /// The rank, which has this place, comes to its next call.
+    fn begin(&mut self, call: RankCall, place: usize, begun: &mut Begun) {
+        let recorded = call.begin.saturating_sub(self.end).max(0).cast_unsigned();
+        self.now += self.pace.take(self.number, recorded).cast_signed();
+        let needed = self.of.needed().get(self.needed..).unwrap_or_default();
+        let count = needed.iter().take_while(|needed| **needed as usize == self.number).count();
+        self.needed += count;
+        if count > 0 {
+            let id = CallId { rank: place as u32, call: self.number as u32 };
+            begun.insert(id, ((call.begin, self.now), count));
+        }
+    }
 }
 
 /// The recorded and the replayed time at which something that is needed is there.
-fn opening(graph: &JobGraph, ranks: &[Rank<'_>], gates: &mut [Option<Opening>], of: Needed) -> Opening {
-    let of_call = |id: CallId| {
-        let rank = &ranks[id.rank as usize];
-        (rank.of.calls[id.call as usize].begin, rank.begins[id.call as usize])
+fn opening(graph: &JobGraph, begun: &mut Begun, gates: &mut [Option<Opening>], of: Needed) -> Opening {
+    let mut of_call = |id: CallId| {
+        let Some((opening, uses)) = begun.get_mut(&id) else { return (Ns::MIN, Ns::MIN) };
+        let opening = *opening;
+        *uses -= 1;
+        if *uses == 0 {
+            begun.remove(&id);
+        }
+        opening
     };
     match of {
         Needed::Sender(call) | Needed::Receiver(call) | Needed::Member(call) => of_call(call),

@@ -80,6 +80,10 @@ pub struct Answers {
     /// useful time. Left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_note: Option<String>,
+    /// A note for MPI jobs: in `what_if` and the savings of findings, each rank is replayed by itself. Left out
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if_note: Option<String>,
 }
 
 impl Answers {

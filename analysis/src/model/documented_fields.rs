@@ -97,6 +97,7 @@ fn sample() -> Stats {
             mpi_note: Some(String::new()),
             cpu_note: Some(String::new()),
             waits_note: Some(String::new()),
+            what_if_note: Some(String::new()),
             ..Answers::default()
         },
         analysed: Some(Analysed {

@@ -18,6 +18,9 @@ pub(super) struct OfJob {
     pub(super) call_waits: CallWaits,
 }
 
+/// See [`Answers::what_if_note`](crate::model::answers::Answers::what_if_note).
+const WHAT_IF_OF_RANKS: &str = "the savings of changes to OpenMP code are predicted for each rank by itself: its waits for other ranks take as long as recorded, and the job ends with its last rank";
+
 impl Run<'_> {
     /// The times in which it matters to other ranks of an MPI job what each process does; empty if they are not needed.
     pub(super) fn awaited_times(&self, windows: Option<&Windows>) -> Vec<Arc<AwaitedTimes>> {
@@ -50,6 +53,9 @@ impl Run<'_> {
             ..OfJob::default()
         };
         let Some(ranks) = self.timeline.ranks() else { return of_job };
+        if ranks.size > 1 && !stats.answers.what_if.is_empty() {
+            stats.answers.what_if_note = Some(WHAT_IF_OF_RANKS.to_owned());
+        }
         let is_whole = self.options.analysed().is_none() && !self.is_summarised;
         if let Some(walk) = self.walk().filter(|_| is_whole && !processes.is_empty()) {
             stats.job_path = Some(JobPath::of(&walk, ranks, &processes));

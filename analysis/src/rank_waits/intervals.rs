@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::JobGraph;
 use omptrace_timeline::model::Ns;
+use omptrace_timeline::{CallBlock, JobGraph, RankGraph};
 
 use crate::model::place_id::PlaceId;
 use crate::model::sum::Sum as _;
@@ -19,6 +19,8 @@ pub(super) struct Intervals {
     graph: Arc<JobGraph>,
     /// The rank's place in the graph.
     rank: usize,
+    /// The calls that were looked up last.
+    block: CallBlock,
     /// The time in outermost regions, by interval and region.
     regions: FastMap<(u32, PlaceId), u64>,
     /// The time that threads wait because of imbalance, summed over the threads.
@@ -27,14 +29,21 @@ pub(super) struct Intervals {
 
 impl Intervals {
     pub(super) fn of(graph: Arc<JobGraph>, rank: usize) -> Intervals {
-        Intervals { graph, rank, regions: FastMap::default(), imbalance: FastMap::default() }
+        Intervals {
+            graph,
+            rank,
+            block: CallBlock::default(),
+            regions: FastMap::default(),
+            imbalance: FastMap::default(),
+        }
     }
 
     /// The visit of an outermost region.
     pub(super) fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
-        for (interval, ns) in overlaps(&self.graph, self.rank, span) {
+        let Some(of) = self.graph.ranks.get(self.rank) else { return };
+        overlaps(of, &mut self.block, span, |interval, ns| {
             self.regions.entry((interval, region)).or_default().grow_by(ns);
-        }
+        });
     }
 
     /// The time in each region, by interval.
@@ -44,25 +53,28 @@ impl Intervals {
 
     /// A thread waits because of imbalance.
     pub(super) fn add_imbalance(&mut self, span: (Ns, Ns)) {
-        for (interval, ns) in overlaps(&self.graph, self.rank, span) {
+        let Some(of) = self.graph.ranks.get(self.rank) else { return };
+        overlaps(of, &mut self.block, span, |interval, ns| {
             self.imbalance.entry(interval).or_default().grow_by(ns);
-        }
+        });
     }
 }
 
-/// The intervals of a rank in a span, and how long.
-fn overlaps(
-    graph: &JobGraph,
-    rank: usize,
-    (begin, end): (Ns, Ns),
-) -> impl Iterator<Item = (u32, u64)> + use<'_> {
-    let calls = graph.ranks.get(rank).map_or(&[][..], |rank| &rank.calls[..]);
-    let first = calls.partition_point(|call| call.begin <= begin);
-    let intervals = (first..=calls.len()).map(move |interval| {
-        let from = interval.checked_sub(1).map_or(Ns::MIN, |before| calls[before].end);
-        let to = calls.get(interval).map_or(Ns::MAX, |call| call.begin);
-        (interval as u32, from.max(begin), to.min(end), from)
-    });
-    let inside = intervals.take_while(move |(.., from)| *from < end);
-    inside.filter(|(_, from, to, _)| from < to).map(|(interval, from, to, _)| (interval, from.abs_diff(to)))
+/// Calls `each` with the intervals of a rank in a span, and how long they are in it.
+fn overlaps(of: &RankGraph, block: &mut CallBlock, (begin, end): (Ns, Ns), mut each: impl FnMut(u32, u64)) {
+    let first = of.begun_until(begin, block);
+    let before = first.checked_sub(1).and_then(|before| of.call(before, block));
+    let mut from = before.map_or(Ns::MIN, |before| before.end);
+    for interval in first..=of.len() {
+        if from >= end {
+            break;
+        }
+        let next = of.call(interval, block);
+        let to = next.map_or(Ns::MAX, |call| call.begin).min(end);
+        let since = from.max(begin);
+        if since < to {
+            each(interval as u32, since.abs_diff(to));
+        }
+        from = next.map_or(Ns::MAX, |call| call.end);
+    }
 }

@@ -14,7 +14,7 @@ mod activity;
 pub(crate) mod call_waits;
 pub(crate) mod charge;
 mod intervals;
-mod path_sums;
+mod process_path;
 mod serialised;
 pub(crate) mod site_places;
 pub(crate) mod spans;

@@ -15,7 +15,7 @@ use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
 use crate::model::sum::Sum as _;
 use crate::rank_waits::intervals::Intervals;
-use crate::rank_waits::path_sums::PathSums;
+use crate::rank_waits::process_path::{ProcessPath, Site};
 use crate::states::observer::{AwaitedMutex, Span, Spans, StateObserver};
 
 /// The times in which it matters to other ranks what a process does.
@@ -117,9 +117,6 @@ pub(crate) struct ProcessSpans {
     pub(crate) sites: Vec<Option<Place>>,
 }
 
-/// A place of the process: the region, or the serial code before it.
-type Site = (PlaceId, bool);
-
 /// A thread's state, before places have names.
 #[derive(Clone, Copy, Debug)]
 struct UnnamedActivity {
@@ -137,8 +134,6 @@ struct Thread {
     kept: Vec<UnnamedActivity>,
     /// The index in `kept` of the first state in the serial code that has not ended yet.
     serial: Option<usize>,
-    /// If the thread is on the job's critical path.
-    path: Option<PathSums<Site>>,
 }
 
 /// Collects the spans of a process from which waits are charged.
@@ -150,6 +145,8 @@ pub(crate) struct RankSpans {
     /// By location.
     threads: FastMap<usize, Thread>,
     waits: Vec<(u32, Ns, Ns, PlaceId)>,
+    /// If the process is on the job's critical path.
+    path: Option<ProcessPath>,
     intervals: Option<Intervals>,
     in_regions_ns: u64,
     serial_useful_ns: u64,
@@ -163,6 +160,7 @@ impl RankSpans {
         let graph = awaited.graph.clone();
         RankSpans {
             intervals: graph.map(|(graph, place)| Intervals::of(graph, place)),
+            path: (!awaited.path.is_empty()).then(|| ProcessPath::of(awaited.path.clone())),
             awaited,
             in_regions_ns: 0,
             serial_useful_ns: 0,
@@ -198,12 +196,6 @@ impl RankSpans {
         {
             let serial = of.kept[first..].iter_mut().filter(|kept| kept.site.is_none());
             serial.for_each(|kept| kept.site = Some((place, true)));
-        }
-        if let Some(path) = &mut of.path {
-            if let Some(place) = place.filter(|_| !interrupts) {
-                path.end_serial(Some((place, true)));
-            }
-            path.add((span.begin, span.end), cause, place.map(|place| (place, false)));
         }
         let Some(awaited) = self.awaited.by_thread.get(&of.thread) else { return };
         let first = awaited.partition_point(|(_, end)| *end <= span.begin);
@@ -241,16 +233,10 @@ impl RankSpans {
         }
         all.imbalance =
             self.intervals.iter().flat_map(|it| it.imbalance.iter().map(|(at, ns)| (*at, *ns))).collect();
-        for mut thread in self.threads.into_values() {
-            if let Some(mut path) = thread.path.take() {
-                path.end_serial(None);
-                let rows = path.sums.into_iter().map(|((cause, site), ns)| OnPath {
-                    cause,
-                    place: site.map(&mut number),
-                    ns,
-                });
-                all.path.extend(rows);
-            }
+        let on_path = self.path.into_iter().flat_map(ProcessPath::finish);
+        all.path =
+            on_path.map(|((cause, site), ns)| OnPath { cause, place: site.map(&mut number), ns }).collect();
+        for thread in self.threads.into_values() {
             let activity = all.activity.entry(thread.thread).or_default();
             activity.extend(thread.kept.into_iter().map(|kept| Activity {
                 begin: kept.begin,
@@ -278,14 +264,14 @@ fn without_wait(mut place: Place) -> Place {
 impl StateObserver for RankSpans {
     fn add_thread(&mut self, location: usize) {
         self.spans.add_thread(location);
+        let stream = self.threads.get(&location).map(|of| of.thread);
+        self.path.iter_mut().for_each(|path| path.add_thread(stream));
     }
 
     fn add_stream(&mut self, location: usize, stream: u32) {
         if let Ok(thread) = self.streams.binary_search(&stream) {
             let thread = thread as u32;
-            let path = self.awaited.path.get(&thread).cloned().map(PathSums::of);
-            let thread = Thread { thread, path, ..Thread::default() };
-            self.threads.insert(location, thread);
+            self.threads.insert(location, Thread { thread, ..Thread::default() });
         }
     }
 
@@ -297,17 +283,40 @@ impl StateObserver for RankSpans {
         place: Option<PlaceId>,
         _: Option<AwaitedMutex>,
     ) {
-        self.spans.add(index, spans, cause, place, None);
+        for (begin, end) in spans {
+            if let Some(path) = &mut self.path {
+                path.add(index, (begin, end), cause, place);
+            }
+            self.spans.add(index, &mut std::iter::once((begin, end)), cause, place, None);
+        }
         self.take_ready();
     }
 
     fn add_pending(&mut self, index: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
+        if let Some(path) = &mut self.path {
+            path.add_pending(index, depth, span, place);
+        }
         self.spans.add_pending(index, depth, span, place);
     }
 
     fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId) {
+        if let Some(path) = &mut self.path {
+            path.end_pending(index, depth, cause, place);
+        }
         self.spans.end_pending(index, depth, cause, place);
         self.take_ready();
+    }
+
+    fn fork(&mut self, index: usize, time: Ns) {
+        if let Some(path) = &mut self.path {
+            path.fork(index, time);
+        }
+    }
+
+    fn last_arrives(&mut self, index: usize, time: Ns, region: PlaceId, members: &[usize]) {
+        if let Some(path) = &mut self.path {
+            path.last_arrives(index, time, region, members);
+        }
     }
 
     fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {

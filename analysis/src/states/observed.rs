@@ -67,6 +67,14 @@ impl StateObserver for Observed {
         self.all().for_each(|it| it.end_pending(thread, depth, cause, place));
     }
 
+    fn fork(&mut self, thread: usize, time: Ns) {
+        self.all().for_each(|it| it.fork(thread, time));
+    }
+
+    fn last_arrives(&mut self, thread: usize, time: Ns, region: PlaceId, members: &[usize]) {
+        self.all().for_each(|it| it.last_arrives(thread, time, region, members));
+    }
+
     fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
         self.all().for_each(|it| it.add_visit(region, span));
     }

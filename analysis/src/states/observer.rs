@@ -39,6 +39,12 @@ pub(crate) trait StateObserver: Any + Debug + Send {
     /// Sets the cause of the barrier times that were pending at this depth.
     fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId);
 
+    /// The thread forks the team of an outermost region.
+    fn fork(&mut self, _index: usize, _time: Ns) {}
+
+    /// The thread arrives at a barrier of the team of an outermost `region`, as the last of its `members`.
+    fn last_arrives(&mut self, _index: usize, _time: Ns, _region: PlaceId, _members: &[usize]) {}
+
     /// A visit of an outermost region.
     fn add_visit(&mut self, _region: PlaceId, _span: (Ns, Ns)) {}
 

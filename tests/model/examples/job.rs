@@ -4,90 +4,241 @@
 //! take part in an `MPI_Allreduce` every hundred steps.
 
 use std::env;
-use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
+use ompt_sys as ompt;
 use omptrace_model::random::Random;
+use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, Chunk, ClockPair, Codec, FileHeader};
+use omptrace_trace_format::blocks::{Index, chunk_header, metadata_block, push_words};
+use omptrace_trace_format::event::{
+    CallBegin, CallEnd, CallObjects, Event, ImplicitTaskBegin, ImplicitTaskEnd, ObjectDefined, ThreadBegin,
+    ThreadInfo,
+};
+use omptrace_trace_format::field::{Address, CallClass, CallRole, Id, ObjectKind, Text};
+use omptrace_trace_format::predict::State;
+use serde_json::json;
 
 /// Steps between two collective operations.
 const STEPS: u64 = 100;
 
-/// A rank's next event is at `now`; its lines are written if it is chosen.
+/// Events of a chunk.
+const CHUNK: u32 = 1 << 12;
+
+/// When the session begins, on the process's clock and in real time.
+const START: u64 = 1_000_000;
+const REALTIME: u64 = 1_700_000_000_000_000_000;
+
+const WORLD: u64 = 0x10;
+const DOUBLE: u64 = 0x20;
+const REQUEST: u64 = 0xa0;
+const NONE: i32 = -4;
+
+/// Class and number of a function.
+type Function = (u32, u32);
+
+const INIT: Function = (14, 250);
+const IRECV: Function = (5, 257);
+const SEND: Function = (1, 346);
+const WAIT: Function = (7, 434);
+const ALLREDUCE: Function = (10, 19);
+
+/// The trace of a rank, while it is written.
+struct Trace {
+    file: File,
+    session: u64,
+    index: Index,
+    written: u64,
+    chunk: Chunk,
+    state: State,
+    words: Vec<u64>,
+    events: u32,
+}
+
+impl Trace {
+    fn new(folder: &Path, rank: usize, size: usize) -> Trace {
+        let pid = 100 + rank as u32;
+        let session = u64::from(pid);
+        let metadata = json!({
+            "tracer": "omptrace fixture",
+            "process": {"pid": pid, "executable": "/bin/app", "rank": rank},
+            "clock": {"kind": "tsc", "ticks_per_second": 1e9, "uncertainty_ticks": 100},
+            "runtime": {"version": "LLVM OMP version: 5.0.20140926", "dialect": "5.x"},
+            "mpi": {"library": "MPI", "rank": rank, "size": size},
+            "machine": {"host": "one", "boot": "b1"},
+            "end": {"how": "finalize"},
+        });
+        let mut bytes = FileHeader::of_trace(session, pid, &[]).encode();
+        let metadata = metadata_block(session, clock(0), &metadata);
+        let mut index = Index::default();
+        index.push(bytes.len() as u64, &metadata[..BLOCK_HEADER_BYTES]);
+        bytes.extend(metadata);
+        let mut file = File::create(folder.join(format!("rank{rank}.omptrace"))).expect("a new file");
+        file.write_all(&bytes).expect("room");
+        let chunk = Chunk { stream: 1, sequence: 0, clock: clock(0), first_id: 1 << 40 };
+        let (state, words) = (State::new(chunk.first_id), Vec::new());
+        Trace { file, session, index, written: bytes.len() as u64, chunk, state, words, events: 0 }
+    }
+
+    fn event(&mut self, time: u64, event: impl Into<Event<'static>>) {
+        if self.events == CHUNK {
+            self.end_chunk(time);
+        }
+        let since = START + time - self.chunk.clock.ticks;
+        let mut words = [0; 256];
+        let len = event.into().encode(&mut self.state, since, &mut words).expect("a short event");
+        self.words.extend_from_slice(&words[..len]);
+        self.events += 1;
+    }
+
+    /// Writes the chunk. The next one begins at `time`.
+    fn end_chunk(&mut self, time: u64) {
+        let mut payload = Vec::new();
+        push_words(&mut payload, &self.words);
+        let count = self.words.len() as u32;
+        let header = chunk_header(self.session, &self.chunk, count, self.events, Codec::RAW, &payload);
+        self.index.push(self.written, &header);
+        self.file.write_all(&header).expect("room");
+        self.file.write_all(&payload).expect("room");
+        self.written += (header.len() + payload.len()) as u64;
+        (self.chunk.sequence, self.chunk.clock) = (self.chunk.sequence + 1, clock(time));
+        (self.state, self.events) = (State::new(self.chunk.first_id), 0);
+        self.words.clear();
+    }
+
+    fn starts(&mut self, os_tid: i32) {
+        self.event(0, ThreadInfo { os_tid, name: Text(Some(b"app"[..].into())) });
+        self.event(0, ThreadBegin { thread_type: ompt::ompt_thread_initial, thread_data: Id(1) });
+        let endpoint = ompt::ompt_scope_begin;
+        let (parallel_data, task_data, flags) = (Id(2), Id(3), ompt::ompt_task_initial);
+        let (actual_parallelism, index) = (1, 1);
+        self.event(
+            0,
+            ImplicitTaskBegin { endpoint, parallel_data, task_data, actual_parallelism, index, flags },
+        );
+    }
+
+    fn finish(mut self, time: u64) {
+        let endpoint = ompt::ompt_scope_end;
+        let (parallel_data, task_data, flags) = (Id(0), Id(3), ompt::ompt_task_initial);
+        let (actual_parallelism, index) = (0, 1);
+        self.event(
+            time,
+            ImplicitTaskEnd { endpoint, parallel_data, task_data, actual_parallelism, index, flags },
+        );
+        self.end_chunk(time);
+        let end = self.index.finish(self.session, self.written);
+        self.file.write_all(&end).expect("room");
+    }
+
+    fn begin(&mut self, time: u64, (class, function): Function, (object, peer, tag): (u64, i32, i32)) {
+        let count = u64::from(object == WORLD);
+        self.event(
+            time,
+            CallBegin {
+                class: CallClass(class),
+                function,
+                domain: 1,
+                object: Address(object),
+                peer,
+                tag,
+                count,
+                datatype: Address(DOUBLE * count),
+                codeptr_ra: Address(0x1000 + 16 * u64::from(function)),
+            },
+        );
+    }
+
+    fn end(&mut self, time: u64, (class, function): Function, object: u64) {
+        let codeptr_ra = Address(0x1000 + 16 * u64::from(function));
+        self.event(
+            time,
+            CallEnd {
+                class: CallClass(class),
+                function,
+                domain: 1,
+                object: Address(object),
+                peer: NONE,
+                tag: NONE,
+                bytes: 0,
+                result: 0,
+                codeptr_ra,
+            },
+        );
+    }
+
+    fn objects(&mut self, time: u64, role: CallRole, numbers: &[u64]) {
+        self.event(time, CallObjects { role, numbers: numbers.to_vec().into() });
+    }
+
+    fn define(&mut self, time: u64, kind: ObjectKind, handle: u64, facts: &[u64]) {
+        let (handle, parent, facts) = (Address(handle), Address(0), facts.to_vec().into());
+        self.event(time, ObjectDefined { domain: 1, kind, handle, parent, facts, name: Text(None) });
+    }
+}
+
+/// The clock at this time of the session.
+fn clock(time: u64) -> ClockPair {
+    ClockPair { ticks: START + time, monotonic_raw_ns: START + time, realtime_ns: REALTIME + time }
+}
+
+/// A rank's next event is at `now`.
 struct Rank {
     now: u64,
     random: Random,
+    trace: Trace,
 }
 
 fn main() {
     let words: Vec<String> = env::args().collect();
     let [_, folder, ranks, messages] = &words[..] else { panic!("job FOLDER RANKS MESSAGES") };
-    let (ranks, messages): (usize, u64) =
+    let (size, messages): (usize, u64) =
         (ranks.parse().expect("a number of ranks"), messages.parse().expect("a number of messages"));
     fs::create_dir_all(folder).expect("a folder");
-    for chosen in 0..ranks {
-        let text = text(chosen, ranks, messages / ranks as u64);
-        let trace = &omptrace_trace_builder::parse(&text)[0];
-        let path = Path::new(folder).join(format!("rank{chosen}.omptrace"));
-        fs::write(path, trace.bytes()).expect("a writable folder");
-    }
-}
-
-/// The trace of one rank. All are executed for that, since they wait for each other.
-fn text(chosen: usize, size: usize, steps: u64) -> String {
-    let mut text = format!("process app pid={} rank={chosen} start=0\n", 100 + chosen);
-    let host = r#""machine": {"host": "one", "boot": "b1"}"#;
-    writeln!(text, r#"metadata {{"mpi": {{"library": "MPI", "rank": {chosen}, "size": {size}}}, {host}}}"#)
-        .expect("a string");
-    let members: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
-    let call = |part: &str, time: u64, (class, function): (u32, u32), arguments: &str| {
-        let code = 0x1000 + 16 * function;
-        format!(
-            "{time} 1 call_{part} class={class} function={function} domain=1 {arguments} code={code:#x}\n"
-        )
+    let rank = |rank: usize| {
+        let mut trace = Trace::new(Path::new(folder), rank, size);
+        trace.starts(100 + rank as i32);
+        trace.begin(0, INIT, (0, NONE, NONE));
+        let members: Vec<u64> = (0..size as u64).collect();
+        let facts = [&[size as u64, rank as u64, 0], &members[..]].concat();
+        trace.define(5, ObjectKind::communicator, WORLD, &facts);
+        trace.define(7, ObjectKind::datatype, DOUBLE, &[8]);
+        trace.end(9, INIT, 0);
+        Rank { now: 9, random: Random::new(rank as u64), trace }
     };
-    const NONE: &str = "peer=-4 tag=-4";
-    text += &format!("0 1 thread_info os_tid={} name=app\n0 1 thread_begin type=initial\n", 100 + chosen);
-    text += "0 1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n";
-    text += &call("begin", 0, (14, 250), NONE);
-    let facts = format!("{size},{chosen},0,{}", members.join(","));
-    text += &format!("5 1 object_defined domain=1 kind=1 handle=0x10 facts={facts}\n");
-    text += "7 1 object_defined domain=1 kind=5 handle=0x20 facts=8\n";
-    text += &call("end", 9, (14, 250), NONE);
-    let mut ranks: Vec<Rank> =
-        (0..size).map(|rank| Rank { now: 9, random: Random::new(rank as u64) }).collect();
-    let (before, after) = ((chosen + size - 1) % size, (chosen + 1) % size);
-    let mut sent = vec![0; size];
-    for step in 1..=steps {
-        let mut posted = vec![0; size];
-        for (number, rank) in ranks.iter_mut().enumerate() {
-            posted[number] = rank.now + 1000 + rank.random.below(500);
-            sent[number] = posted[number] + 100;
-        }
-        for (number, rank) in ranks.iter_mut().enumerate() {
-            let begin = sent[number] + 300;
-            rank.now = begin.max(sent[(number + size - 1) % size]) + 50;
-            if number == chosen {
-                let peer = |peer: usize| format!("object=0x10 peer={peer} tag=1 count=1 datatype=0x20");
-                text += &call("begin", posted[number], (5, 257), &peer(before));
-                text += &call("end", posted[number] + 90, (5, 257), &format!("object=0xa0 {NONE}"));
-                text += &call("begin", sent[number], (1, 346), &peer(after));
-                text += &call("end", sent[number] + 290, (1, 346), NONE);
-                text += &call("begin", begin, (7, 434), NONE);
-                text += &format!("{begin} 1 call_objects role=1 numbers=0xa0\n");
-                text += &format!("{} 1 call_objects role=2 numbers=0xa0,{before},1,8\n", rank.now);
-                text += &call("end", rank.now, (7, 434), NONE);
+    let mut ranks: Vec<Rank> = (0..size).map(rank).collect();
+    for step in 1..=messages / size as u64 {
+        execute(&mut ranks);
+        if step % STEPS == 0 {
+            let end = ranks.iter().map(|rank| rank.now + 10).max().expect("a rank") + 200;
+            for rank in &mut ranks {
+                rank.trace.begin(rank.now + 10, ALLREDUCE, (WORLD, NONE, NONE));
+                rank.trace.end(end, ALLREDUCE, 0);
+                rank.now = end;
             }
         }
-        if step % STEPS == 0 {
-            let begins: Vec<u64> = ranks.iter().map(|rank| rank.now + 10).collect();
-            let end = begins.iter().max().expect("a rank") + 200;
-            ranks.iter_mut().for_each(|rank| rank.now = end);
-            let arguments = "object=0x10 peer=-4 tag=-4 count=1 datatype=0x20";
-            text += &call("begin", begins[chosen], (10, 19), arguments);
-            text += &call("end", end, (10, 19), NONE);
-        }
     }
-    let end = ranks[chosen].now + 5;
-    text + &format!("{end} 1 implicit_task end task=1 flags=1\n{end} 1 thread_end\n")
+    ranks.into_iter().for_each(|rank| rank.trace.finish(rank.now + 5));
+}
+
+/// The next step of all ranks.
+fn execute(ranks: &mut [Rank]) {
+    let size = ranks.len();
+    let posted: Vec<u64> = ranks.iter_mut().map(|rank| rank.now + 1000 + rank.random.below(500)).collect();
+    let sent: Vec<u64> = posted.iter().map(|posted| posted + 100).collect();
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        let (before, after) = ((number + size - 1) % size, (number + 1) % size);
+        let begin = sent[number] + 300;
+        rank.now = begin.max(sent[before]) + 50;
+        let trace = &mut rank.trace;
+        trace.begin(posted[number], IRECV, (WORLD, before as i32, 1));
+        trace.end(posted[number] + 90, IRECV, REQUEST);
+        trace.begin(sent[number], SEND, (WORLD, after as i32, 1));
+        trace.end(sent[number] + 290, SEND, 0);
+        trace.begin(begin, WAIT, (0, NONE, NONE));
+        trace.objects(begin, CallRole::awaited, &[REQUEST]);
+        trace.objects(rank.now, CallRole::completed, &[REQUEST, before as u64, 1, 8]);
+        trace.end(rank.now, WAIT, 0);
+    }
 }

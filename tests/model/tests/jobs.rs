@@ -13,12 +13,17 @@ use omptrace_model::job::program::{Mode, Program, Step};
 use omptrace_model::job::simulate::{Changed, Run};
 use omptrace_model::job::truth::{Doing, Durations, Path, Sums, Waits};
 use omptrace_model::job::write::{REGIONS, text};
+use omptrace_tests::trace::omptrace;
+use omptrace_timeline::match_after;
 use omptrace_trace_format::Reader;
 
 use number::number;
 
 /// Jobs that are tried unless the user says otherwise.
 const JOBS: u64 = 300;
+
+/// After how many events messages are matched, by turns; most jobs have fewer than the last number.
+const EVENTS: [usize; 4] = [1, 40, 250, 1 << 19];
 
 fn analysed(program: &Program, run: &Run) -> Stats {
     of_text(&text(program, run))
@@ -72,6 +77,7 @@ fn durations(found: &JobGains, recorded: u64) -> Durations {
 fn differences(seed: u64, shown: &mut BTreeMap<JobChange, u64>) -> Vec<String> {
     let program = Program::generate(seed);
     let run = program.run(&Changed::default());
+    match_after(EVENTS[seed as usize % EVENTS.len()]);
     let stats = analysed(&program, &run);
     let mut all = Vec::new();
     let mut compare = |what: &str, found: String, expected: String| {
@@ -162,6 +168,33 @@ fn the_model_repeats_itself() {
         let program = Program::generate(seed);
         let run = program.run(&Changed::default());
         assert_eq!(run.durations(&program).recorded, run.end(), "seed {seed}");
+    }
+}
+
+/// The answers do not depend on the number of threads that find them, nor on when messages are matched.
+#[test]
+fn a_job_has_the_same_answers_with_any_number_of_threads() {
+    for seed in 1..=5 {
+        let program = Program::generate(seed);
+        let text = text(&program, &program.run(&Changed::default()));
+        let folder = tempfile::tempdir().expect("a folder");
+        omptrace_trace_builder::open(&text, folder.path());
+        let answers = |jobs: &str| {
+            let folder = folder.path().to_str().expect("a path");
+            let output = omptrace(["stats", folder, "--json", "--jobs", jobs]);
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).expect("JSON")
+        };
+        let one = answers("1");
+        assert!(one.contains("\"job_path\"") && one.contains("\"job_gains\""), "seed {seed}");
+        for jobs in ["2", "8"] {
+            assert!(answers(jobs) == one, "seed {seed}, {jobs} threads");
+        }
+        let in_windows = EVENTS.map(|events| {
+            match_after(events);
+            serde_json::to_string(&of_text(&text)).expect("JSON")
+        });
+        assert!(in_windows.iter().all(|answers| *answers == in_windows[0]), "seed {seed}");
     }
 }
 

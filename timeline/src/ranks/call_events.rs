@@ -4,7 +4,7 @@
 
 use crate::model::{Collective, CommunicatorId, Message, MpiEvent, Ns, OtherEnd, RequestId, Root};
 use crate::ranks::communicators::Communicators;
-use crate::ranks::posting::{Posting, Span};
+use crate::ranks::posting::Posting;
 use crate::ranks::process_calls::{self as calls, ProcessCalls, ReceiveState};
 
 /// The events within the calls of one process.
@@ -54,12 +54,6 @@ impl Entry {
     }
 }
 
-impl Span {
-    fn call(self) -> Posting {
-        Posting { thread: self.thread, site: self.site, begin: self.begin }
-    }
-}
-
 impl CallEvents {
     /// Those of the process at this place of the job.
     pub(super) fn of(process: usize, calls: ProcessCalls, communicators: &Communicators) -> CallEvents {
@@ -67,21 +61,21 @@ impl CallEvents {
             .map(|place| communicators.number(process, place).map(CommunicatorId));
         let communicators = numbers.collect();
         let mut entries = Vec::new();
-        for (place, send) in (0..).zip(&calls.sends) {
+        for (place, send) in calls.sends.iter() {
             entries.push(Entry::begins(send.posted, What::Send, place));
             let done = send.done.filter(|_| send.request.is_some());
-            entries.extend(done.map(|done| Entry::ends(done.call(), What::Send, place)));
+            entries.extend(done.map(|done| Entry::ends(done.posting(), What::Send, place)));
         }
-        for (place, receive) in (0..).zip(&calls.receives).filter(|(_, receive)| !receive.is_probe) {
+        for (place, receive) in calls.receives.iter().filter(|(_, receive)| !receive.is_probe) {
             if receive.request.is_some() {
                 entries.push(Entry::begins(receive.posted, What::Receive, place));
             }
-            entries.extend(receive.done.map(|done| Entry::ends(done.call(), What::Receive, place)));
+            entries.extend(receive.done.map(|done| Entry::ends(done.posting(), What::Receive, place)));
         }
-        for (place, collective) in (0..).zip(&calls.collectives) {
+        for (place, collective) in calls.collectives.iter() {
             entries.push(Entry::begins(collective.posted, What::Collective, place));
             let done = collective.wait;
-            entries.extend(done.map(|done| Entry::ends(done.call(), What::Collective, place)));
+            entries.extend(done.map(|done| Entry::ends(done.posting(), What::Collective, place)));
         }
         for (place, communicator) in (0..).zip(&calls.communicators) {
             let (made, freed) = (communicator.made, communicator.freed);

@@ -1,21 +1,13 @@
 //! The calls of a rank in chronological order, and when the rank began and ended.
 
-use omptrace_trace_format::event::{CallBegin, CallEnd, Event};
+use std::sync::Arc;
+
+use omptrace_trace_format::event::{CallBegin, CallEnd};
 use omptrace_trace_format::field::CallClass;
 
 use crate::model::Ns;
-use crate::ranks::posting::{ANY, Span, name_of};
-
-/// A call of MPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RankCall {
-    /// When it began.
-    pub begin: Ns,
-    /// When it ended.
-    pub end: Ns,
-    /// Whether it communicates. Others initialize the library, make communicators or use files, for example.
-    pub communicates: bool,
-}
+use crate::ranks::call_store::{CallFile, CallStore, RankCall};
+use crate::ranks::posting::{ANY, CallNumber, Span, name_of};
 
 /// The calls of one rank.
 #[derive(Debug, Default)]
@@ -23,7 +15,7 @@ pub(super) struct CallList {
     /// The thread that made the first call.
     pub(super) thread: Option<u32>,
     /// Its calls, if they are wanted.
-    pub(super) calls: Vec<RankCall>,
+    pub(super) calls: CallStore,
     /// The call of `MPI_Finalize`.
     pub(super) finalize: Option<Span>,
     /// The latest event of the process.
@@ -36,45 +28,47 @@ pub(super) struct CallList {
 }
 
 impl CallList {
-    /// `is_wanted`: the calls are listed.
-    pub(super) fn new(is_wanted: bool) -> CallList {
-        CallList { is_wanted, ..CallList::default() }
+    /// A list that keeps its calls in `file`; without one, it keeps none.
+    pub(super) fn new(file: Option<Arc<CallFile>>) -> CallList {
+        let is_wanted = file.is_some();
+        CallList { is_wanted, calls: CallStore::of(file.unwrap_or_default()), ..CallList::default() }
     }
 
-    /// The next event of the process.
-    pub(super) fn event(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
+    /// The time of the next event of the process.
+    pub(super) fn event(&mut self, time: Ns) {
         self.last = self.last.max(Some(time));
-        match event {
-            Event::CallBegin(e) => self.begin(thread as u32, time, e),
-            Event::CallEnd(e) => self.end(thread as u32, time, e),
-            _ => {}
-        }
     }
 
-    fn begin(&mut self, thread: u32, time: Ns, e: &CallBegin) {
+    /// A thread begins a call. Returns its number; `None` if the thread's calls are not listed.
+    pub(super) fn begin(&mut self, thread: u32, time: Ns, e: &CallBegin) -> Option<CallNumber> {
         if self.obstacle.is_none() {
             self.obstacle = obstacle(e);
         }
         if *self.thread.get_or_insert(thread) != thread {
             self.obstacle.get_or_insert_with(|| "calls MPI from several threads".to_owned());
-            return;
+            return None;
         }
         // An error handler may have left the call before by `longjmp`.
         if let Some((begin, _)) = self.open.replace((time, e.function)) {
             self.push(begin, time, e.class);
         }
+        let number = u32::try_from(self.calls.len()).ok()?.checked_add(1)?;
+        CallNumber::new(number).filter(|_| self.is_wanted)
     }
 
-    fn end(&mut self, thread: u32, time: Ns, e: &CallEnd) {
+    /// A thread ends a call.
+    pub(super) fn end(&mut self, thread: u32, time: Ns, e: &CallEnd) {
         if self.thread != Some(thread) {
             return;
         }
         let Some((begin, _)) = self.open.take_if(|(_, open)| *open == e.function) else { return };
-        self.push(begin, time, e.class);
         if name_of(e.function) == "MPI_Finalize" {
+            let number = u32::try_from(self.calls.len()).ok().and_then(|count| count.checked_add(1));
+            let call = number.and_then(CallNumber::new).filter(|_| self.is_wanted);
             // The waits in this call are not summed up by call site.
-            self.finalize = Some(Span { thread, site: u32::MAX, begin, end: time });
+            self.finalize = Some(Span { thread, site: u32::MAX, call, begin, end: time });
         }
+        self.push(begin, time, e.class);
     }
 
     /// Calls of a thread do not overlap, whatever a trace says.
@@ -90,12 +84,6 @@ impl CallList {
     pub(super) fn obstacle(&self) -> Option<String> {
         let is_open = self.open.is_some();
         self.obstacle.clone().or_else(|| is_open.then(|| "did not return from its last MPI call".to_owned()))
-    }
-
-    /// The number of the call that began at this time.
-    pub(super) fn number(&self, thread: u32, begin: Ns) -> Option<u32> {
-        let place = self.calls.binary_search_by_key(&begin, |call| call.begin).ok()?;
-        (self.thread == Some(thread)).then_some(place as u32)
     }
 }
 

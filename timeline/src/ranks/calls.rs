@@ -12,6 +12,7 @@ use omptrace_trace_format::event::{
 use omptrace_trace_format::field::{CallClass, CallRole, ObjectKind};
 
 use crate::model::Ns;
+use crate::ranks::call_list::CallList;
 use crate::ranks::communicator::{Communicator, Origin};
 use crate::ranks::forbidden::ThreadRules;
 use crate::ranks::gaps::Gaps;
@@ -20,9 +21,11 @@ use crate::ranks::process_calls::{Collective, Fence, ProcessCalls, Receive, Rece
 use crate::ranks::requests::{Completed, Meaning, Posted, Request, is_collective_init, is_send_init};
 
 /// Peers that are no ranks, as the tracer writes them.
-const CANCELLED: i32 = -5;
 const NONE: i32 = -4;
 const PROC_NULL: i32 = -2;
+
+/// Messages of fewer bytes are small: sending one costs about the same whatever its size.
+const MAX_SMALL: u64 = 4 << 10;
 
 /// Words of a completed request in `omptrace_call_objects`: handle, peer, tag, bytes.
 const COMPLETED_WORDS: usize = 4;
@@ -32,8 +35,7 @@ const HANDLE_PAIR: usize = 2;
 /// A call that a thread is in.
 #[derive(Debug)]
 pub(super) struct OpenCall {
-    begin: Ns,
-    site: u32,
+    posted_at: Posting,
     pub(super) function: u32,
     pub(super) class: CallClass,
     tag: i32,
@@ -46,16 +48,10 @@ pub(super) struct OpenCall {
     completed: Vec<Completed>,
 }
 
-impl OpenCall {
-    fn posting(&self, thread: usize) -> Posting {
-        Posting { thread: thread as u32, site: self.site, begin: self.begin }
-    }
-}
-
 /// Puts the calls of one rank together.
 #[derive(Debug)]
 pub(super) struct Calls {
-    all: ProcessCalls,
+    pub(super) all: ProcessCalls,
     open: Vec<Option<OpenCall>>,
     /// By handle. Libraries have one handle for all sends that are complete at once.
     pub(super) requests: FastMap<u64, Vec<Request>>,
@@ -74,14 +70,19 @@ pub(super) struct Calls {
     /// Places of receives by the handle of a matched message (`MPI_Mprobe`).
     messages: FastMap<u64, usize>,
     is_finalized: bool,
+    /// The number of receives and operations that were complete so far.
+    pub(super) arrivals: u64,
+    /// By communicator and receiver: how many of them were complete at the last small message.
+    sent_after: FastMap<(u32, i32), u64>,
     rules: ThreadRules,
-    gaps: Gaps,
+    pub(super) gaps: Gaps,
 }
 
 impl Calls {
-    pub(super) fn new(rank: u32, threads: usize, rules: ThreadRules) -> Calls {
+    /// `list`: for the calls of the thread that makes the first one.
+    pub(super) fn new(rank: u32, threads: usize, rules: ThreadRules, list: CallList) -> Calls {
         Calls {
-            all: ProcessCalls { rank, ..ProcessCalls::default() },
+            all: ProcessCalls { rank, list, ..ProcessCalls::default() },
             open: (0..threads).map(|_| None).collect(),
             requests: FastMap::default(),
             requests_so_far: 0,
@@ -94,6 +95,8 @@ impl Calls {
             datatypes: FastMap::default(),
             messages: FastMap::default(),
             is_finalized: false,
+            arrivals: 0,
+            sent_after: FastMap::default(),
             rules,
             gaps: Gaps::of(threads),
         }
@@ -101,6 +104,7 @@ impl Calls {
 
     /// The next event of the process.
     pub(super) fn event(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
+        self.all.list.event(time);
         match event {
             Event::CallBegin(e) => self.begin(thread, time, e),
             Event::CallEnd(e) => self.end(thread, time, e),
@@ -111,6 +115,11 @@ impl Calls {
             Event::ClockMeasured(e) => self.all.measured.push((**e).clone()),
             _ => {}
         }
+    }
+
+    /// When the oldest of the calls began that threads are in.
+    pub(super) fn open_since(&self) -> Option<Ns> {
+        self.open.iter().flatten().map(|call| call.posted_at.begin).min()
     }
 
     pub(super) fn finish(mut self) -> ProcessCalls {
@@ -141,7 +150,8 @@ impl Calls {
         }
         let site = self.all.sites.number((e.function, e.codeptr_ra.0), (thread as u32, time));
         self.gaps.call_begins(thread, time);
-        let posting = Posting { thread: thread as u32, site, begin: time };
+        let call = self.all.list.begin(thread as u32, time, e);
+        let posting = Posting { thread: thread as u32, site, call, begin: time };
         let posted = self.posted(name, posting, e).unwrap_or(Posted::Nothing);
         // An error handler may have left the one before by `longjmp`.
         if let Some(abandoned) = self.open.get_mut(thread).and_then(Option::take) {
@@ -151,8 +161,7 @@ impl Calls {
         self.rules.begin(thread, name);
         if let Some(open) = self.open.get_mut(thread) {
             *open = Some(OpenCall {
-                begin: time,
-                site,
+                posted_at: posting,
                 function: e.function,
                 class: e.class,
                 tag: e.tag,
@@ -190,6 +199,9 @@ impl Calls {
             may_wait: false,
             is_synchronous: matches!(name, "MPI_Ssend" | "MPI_Issend" | "MPI_Ssend_init"),
             is_cancelled: false,
+            is_combinable: false,
+            is_settled: false,
+            is_matched: false,
             other: None,
         };
         let receive = Receive {
@@ -206,6 +218,8 @@ impl Calls {
             done: None,
             state: ReceiveState::Posted,
             is_probe: e.class == CallClass::probe && !matches!(name, "MPI_Mprobe" | "MPI_Improbe"),
+            is_settled: false,
+            is_matched: false,
             other: None,
         };
         Some(match e.class {
@@ -224,8 +238,7 @@ impl Calls {
             }
             CallClass::collective | CallClass::nonblocking_collective => {
                 let collective = self.collective(communicator, posted, e);
-                self.all.collectives.push(collective);
-                Posted::Collective { place: self.all.collectives.len() - 1 }
+                Posted::Collective { place: self.all.collectives.push(collective) }
             }
             _ if is_persistent && name == "MPI_Recv_init" => Posted::PersistentReceive(receive),
             _ if is_persistent && is_send_init(name) => Posted::PersistentSend(send),
@@ -254,6 +267,8 @@ impl Calls {
             posted,
             request: None,
             wait: None,
+            is_settled: false,
+            is_matched: false,
             number: None,
         }
     }
@@ -263,28 +278,32 @@ impl Calls {
         let (communicator, window, next) = self.windows.get_mut(&window)?;
         let ordinal = *next;
         *next += 1;
-        self.all.fences.push(Fence {
+        let fence = Fence {
             communicator: *communicator,
             window: *window,
             ordinal,
             posted,
             done: None,
-        });
-        Some(Posted::Fence { place: self.all.fences.len() - 1 })
+            is_matched: false,
+        };
+        Some(Posted::Fence { place: self.all.fences.push(fence) })
     }
 
     fn post_send(&mut self, send: Send) -> Option<usize> {
-        (send.peer >= 0).then(|| {
-            self.all.sends.push(send);
-            self.all.sends.len() - 1
-        })
+        (send.peer >= 0).then(|| self.add_send(send))
+    }
+
+    /// Adds a send, which may be a start of a persistent one.
+    fn add_send(&mut self, mut send: Send) -> usize {
+        if send.bytes <= MAX_SMALL {
+            let before = self.sent_after.insert((send.communicator, send.peer), self.arrivals);
+            send.is_combinable = before == Some(self.arrivals);
+        }
+        self.all.sends.push(send)
     }
 
     fn post_receive(&mut self, receive: Receive) -> Option<usize> {
-        (receive.peer != PROC_NULL).then(|| {
-            self.all.receives.push(receive);
-            self.all.receives.len() - 1
-        })
+        (receive.peer != PROC_NULL).then(|| self.all.receives.push(receive))
     }
 
     fn call_objects(&mut self, thread: usize, e: &CallObjects<'_>) {
@@ -320,7 +339,7 @@ impl Calls {
             }
             CallRole::started => {
                 let Some(Some(open)) = self.open.get(thread) else { return };
-                let posting = open.posting(thread);
+                let posting = open.posted_at;
                 for handle in e.numbers.iter() {
                     self.start(posting, *handle);
                 }
@@ -328,7 +347,7 @@ impl Calls {
             CallRole::replaced => self.replace(&e.numbers),
             CallRole::spun => {
                 let Some(Some(open)) = self.open.get(thread) else { return };
-                self.gaps.spun(thread, &e.numbers, (open.function, open.site));
+                self.gaps.spun(thread, &e.numbers, (open.function, open.posted_at.site));
             }
             _ => {}
         }
@@ -341,21 +360,25 @@ impl Calls {
         // Each is an operation of its own.
         self.requests_so_far += 1;
         let number = NonZeroU64::new(self.requests_so_far);
+        let mut new_send = None;
         match &mut request.meaning {
             Meaning::PersistentSend { send, started, .. } if send.peer >= 0 => {
                 started.push_back(self.all.sends.len());
-                self.all.sends.push(Send { posted, request: number, ..send.clone() });
+                new_send = Some(Send { posted, request: number, ..send.clone() });
             }
             Meaning::PersistentReceive { receive, started } if receive.peer != PROC_NULL => {
-                started.push_back(self.all.receives.len());
-                self.all.receives.push(Receive { posted, request: number, ..receive.clone() });
+                let receive = Receive { posted, request: number, ..receive.clone() };
+                started.push_back(self.all.receives.push(receive));
             }
             Meaning::PersistentCollective { collective, started } => {
-                started.push_back(self.all.collectives.len());
                 collective.round += 1;
-                self.all.collectives.push(Collective { posted, request: number, ..collective.clone() });
+                let collective = Collective { posted, request: number, ..collective.clone() };
+                started.push_back(self.all.collectives.push(collective));
             }
             _ => {}
+        }
+        if let Some(send) = new_send {
+            self.add_send(send);
         }
     }
 
@@ -381,14 +404,16 @@ impl Calls {
     }
 
     fn end(&mut self, thread: usize, time: Ns, e: &CallEnd) {
+        self.all.list.end(thread as u32, time, e);
         let Some(call) = self.open.get_mut(thread).and_then(Option::take) else { return };
         self.release(&call);
         self.rules.end();
         if self.rules.main() == Some(thread) {
-            self.all.in_calls_ns += time.abs_diff(call.begin);
+            self.all.in_calls_ns += time.abs_diff(call.posted_at.begin);
         }
-        let span = Span { thread: thread as u32, site: call.site, begin: call.begin, end: time };
-        self.all.sites.add(call.site, call.begin, time);
+        let Posting { thread: number, site, call: in_list, begin } = call.posted_at;
+        let span = Span { thread: number, site, call: in_list, begin, end: time };
+        self.all.sites.add(site, begin, time);
         if call.function != e.function {
             self.gaps.call_ends((span.thread, span.site), (span.begin, span.end), false);
             return;
@@ -402,70 +427,87 @@ impl Calls {
             }
             Posted::Nothing => {}
             Posted::Send { place } => {
-                self.all.sends[place].is_cancelled = has_failed;
-                if call.class == CallClass::send {
-                    let send = &mut self.all.sends[place];
-                    // Others return when the message was copied, or at once.
-                    (send.done, send.may_wait) = (Some(span), name != "MPI_Bsend");
-                } else if request != 0 {
-                    let meaning = Meaning::Send { place, is_synchronous: name == "MPI_Issend" };
-                    self.all.sends[place].request = self.request((thread, request), meaning);
+                let is_over = call.class == CallClass::send;
+                let meaning = Meaning::Send { place, is_synchronous: name == "MPI_Issend" };
+                let is_request = !is_over && request != 0;
+                let number = is_request.then(|| self.request((thread, request), meaning)).flatten();
+                if let Some(send) = self.all.sends.get_mut(place) {
+                    (send.is_cancelled, send.request, send.is_settled) = (has_failed, number, !is_request);
+                    if is_over {
+                        // Others return when the message was copied, or at once.
+                        (send.done, send.may_wait) = (Some(span), name != "MPI_Bsend");
+                    }
                 }
             }
             Posted::Receive { place } if name == "MPI_Mrecv" || name == "MPI_Imrecv" => {
                 let room = self.datatypes.get(&call.datatype).map(|bytes| bytes.saturating_mul(call.count));
-                let receive = &mut self.all.receives[place];
-                receive.wait = receive.wait.or(Some(span));
-                (receive.done, receive.room) = (Some(span), room);
-                if name == "MPI_Imrecv" && request != 0 {
+                let is_request = name == "MPI_Imrecv" && request != 0;
+                self.arrivals += 1;
+                if let Some(receive) = self.all.receives.get_mut(place) {
+                    receive.wait = receive.wait.or(Some(span));
+                    (receive.done, receive.room, receive.is_settled) = (Some(span), room, !is_request);
+                }
+                if is_request {
                     self.request((thread, request), Meaning::Receive { place });
                 }
             }
             Posted::Receive { place } if call.class == CallClass::nonblocking_receive => {
-                match (has_failed, request) {
-                    (true, _) => self.all.receives[place].state = ReceiveState::Nothing,
-                    (false, 0) => {}
-                    (false, request) => {
-                        let number = self.request((thread, request), Meaning::Receive { place });
-                        self.all.receives[place].request = number;
+                let is_request = !has_failed && request != 0;
+                let meaning = Meaning::Receive { place };
+                let number = is_request.then(|| self.request((thread, request), meaning)).flatten();
+                if let Some(receive) = self.all.receives.get_mut(place) {
+                    (receive.request, receive.is_settled) = (number, !is_request);
+                    if has_failed {
+                        receive.state = ReceiveState::Nothing;
                     }
                 }
             }
             Posted::Receive { place } => {
                 self.received(place, (e.peer, e.tag, e.bytes), span);
-                if has_failed {
-                    self.all.receives[place].state = ReceiveState::Nothing;
-                } else if call.class == CallClass::probe && request != 0 {
+                let is_found = !has_failed && call.class == CallClass::probe && request != 0;
+                if is_found {
                     self.messages.insert(request, place);
+                }
+                if let Some(receive) = self.all.receives.get_mut(place) {
+                    receive.is_settled = !is_found;
+                    if has_failed {
+                        receive.state = ReceiveState::Nothing;
+                    }
                 }
             }
             Posted::Both { send, receive } if request != 0 => {
                 let number = self.request((thread, request), Meaning::Both { send, receive });
-                self.all.receives[receive].request = number;
-                if let Some(send) = send {
+                if let Some(receive) = self.all.receives.get_mut(receive) {
+                    receive.request = number;
+                }
+                if let Some(send) = send.and_then(|place| self.all.sends.get_mut(place)) {
                     self.requests_so_far += 1;
-                    self.all.sends[send].request = NonZeroU64::new(self.requests_so_far);
+                    send.request = NonZeroU64::new(self.requests_so_far);
                 }
             }
             Posted::Both { send, receive } => {
-                if let Some(send) = send {
-                    let send = &mut self.all.sends[send];
+                if let Some(send) = send.and_then(|place| self.all.sends.get_mut(place)) {
                     (send.done, send.may_wait) = (Some(span), true);
+                    (send.is_cancelled, send.is_settled) = (has_failed, true);
                 }
                 self.received(receive, (e.peer, e.tag, e.bytes), span);
-                if has_failed {
-                    self.all.receives[receive].state = ReceiveState::Nothing;
-                    if let Some(send) = send {
-                        self.all.sends[send].is_cancelled = true;
-                    }
+                if let Some(receive) = self.all.receives.get_mut(receive).filter(|_| has_failed) {
+                    receive.state = ReceiveState::Nothing;
                 }
             }
             Posted::Collective { place } if request != 0 => {
                 let number = self.request((thread, request), Meaning::Collective { place });
-                self.all.collectives[place].request = number;
+                if let Some(collective) = self.all.collectives.get_mut(place) {
+                    collective.request = number;
+                }
             }
-            Posted::Collective { place } => self.all.collectives[place].wait = Some(span),
-            Posted::Fence { place } => self.all.fences[place].done = Some(span),
+            Posted::Collective { place } => self.takes_part(place, span),
+            Posted::Fence { place } => {
+                self.arrivals += 1;
+                if let Some(fence) = self.all.fences.get_mut(place) {
+                    fence.done = Some(span);
+                }
+            }
             Posted::PersistentSend(send) => {
                 let is_synchronous = name == "MPI_Ssend_init";
                 self.request(
@@ -511,64 +553,6 @@ impl Calls {
         NonZeroU64::new(number)
     }
 
-    fn complete(&mut self, completed: Completed, span: Span, is_single: bool) {
-        let Completed { handle, number, peer, tag, bytes } = completed;
-        let Some(all) = self.requests.get_mut(&handle) else { return };
-        let Some(place) = all.iter().position(|request| request.number == number) else { return };
-        all[place].is_awaited = false;
-        self.gaps.completes((all[place].thread, all[place].posted));
-        let is_cancelled = peer == CANCELLED;
-        let (mut send, mut receive, mut collective) = (None, None, None);
-        match &mut all[place].meaning {
-            Meaning::PersistentSend { started, is_synchronous, .. } => {
-                send = started.pop_front().map(|send| (send, *is_synchronous));
-            }
-            Meaning::PersistentReceive { started, .. } => receive = started.pop_front(),
-            Meaning::PersistentCollective { started, .. } => collective = started.pop_front(),
-            _ => match all.remove(place).meaning {
-                Meaning::Send { place, is_synchronous } => send = Some((place, is_synchronous)),
-                Meaning::Receive { place } => receive = Some(place),
-                Meaning::Both { send: of_send, receive: of_receive } => {
-                    send = of_send.map(|send| (send, false));
-                    receive = Some(of_receive);
-                }
-                Meaning::Collective { place } => collective = Some(place),
-                _ => {}
-            },
-        }
-        if all.is_empty() {
-            self.requests.remove(&handle);
-        }
-        if let Some((send, is_synchronous)) = send {
-            let send = &mut self.all.sends[send];
-            send.is_cancelled |= is_cancelled;
-            (send.done, send.may_wait) = (Some(span), is_synchronous || is_single);
-        }
-        if let Some(place) = receive {
-            self.received(place, (peer, tag, bytes), span);
-        }
-        if let Some(place) = collective {
-            self.all.collectives[place].wait = Some(span);
-        }
-    }
-
-    /// A receive is complete, with this status.
-    fn received(&mut self, place: usize, (peer, tag, bytes): (i32, i32, u64), span: Span) {
-        let receive = &mut self.all.receives[place];
-        // A message that was looked for before was waited for there.
-        receive.wait = receive.wait.or(Some(span));
-        receive.done = Some(span);
-        receive.state = match peer {
-            0.. => ReceiveState::Complete,
-            CANCELLED => ReceiveState::Cancelled,
-            _ if receive.state == ReceiveState::Complete => ReceiveState::Complete,
-            _ => ReceiveState::Nothing,
-        };
-        if peer >= 0 {
-            (receive.peer, receive.tag, receive.bytes) = (peer, tag, bytes);
-        }
-    }
-
     fn defined(&mut self, thread: usize, time: Ns, e: &ObjectDefined<'_>) {
         match e.kind {
             ObjectKind::datatype => {
@@ -587,7 +571,7 @@ impl Calls {
             ObjectKind::communicator => {
                 let call = self.open.get(thread).and_then(Option::as_ref);
                 let (function, tag) = call.map_or((0, NONE), |call| (call.function, call.tag));
-                let made = call.map(|call| call.posting(thread));
+                let made = call.map(|call| call.posted_at);
                 let name = name_of(function);
                 let parent = self.communicators.get(&e.parent.0).copied().filter(|_| e.parent.0 != 0);
                 let origin = self.origin(name, tag, parent);
@@ -651,7 +635,7 @@ impl Calls {
                     self.is_freed[place as usize] = true;
                     self.all.objects.free(e.handle.0, time);
                     let call = self.open.get(thread).and_then(Option::as_ref);
-                    self.all.communicators[place as usize].freed = call.map(|call| call.posting(thread));
+                    self.all.communicators[place as usize].freed = call.map(|call| call.posted_at);
                 }
             }
             ObjectKind::datatype => {
@@ -663,10 +647,11 @@ impl Calls {
             // What it has started goes on.
             ObjectKind::request => {
                 if let Some(all) = self.requests.get_mut(&e.handle.0) {
-                    all.pop();
+                    let freed = all.pop();
                     if all.is_empty() {
                         self.requests.remove(&e.handle.0);
                     }
+                    freed.into_iter().for_each(|request| self.settle(&request));
                 }
             }
             _ => {}

@@ -36,7 +36,8 @@ impl fmt::Display for WaitingRank {
 }
 
 impl Job {
-    /// The ranks that wait, in order.
+    /// The ranks that wait, in order. What they wait for is not matched before all events were read, so `pairs`, `operations` and
+    /// `fences` are those that are found then.
     pub(super) fn waiting_ranks(
         &self,
         pairs: &[Pair],
@@ -54,7 +55,7 @@ impl Job {
                 let mut ranks = BTreeSet::new();
                 let mut is_waiting = false;
                 for place in open.sends.iter().filter(|place| !sent.contains(&(process, **place as u32))) {
-                    let send = &calls.sends[*place];
+                    let Some(send) = calls.sends.get(*place) else { continue };
                     let to =
                         self.communicators.world_rank(process as usize, calls, send.communicator, send.peer);
                     is_waiting = true;
@@ -62,7 +63,7 @@ impl Job {
                 }
                 let posted = open.receives.iter();
                 for place in posted.filter(|place| !received.contains(&(process, **place as u32))) {
-                    let receive = &calls.receives[*place];
+                    let Some(receive) = calls.receives.get(*place) else { continue };
                     let (of, peer) = (receive.communicator, receive.peer);
                     is_waiting = true;
                     ranks.extend(self.communicators.world_rank(process as usize, calls, of, peer));

@@ -8,7 +8,7 @@ use crate::ranks::communication::{IdleWaits, UnsuccessfulTests};
 use crate::ranks::communicator::Origin;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::joints::{Joint, Joints};
-use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
+use crate::ranks::process_calls::{ProcessCalls, Receive, ReceiveState, Send};
 use crate::ranks::sites::CallSite;
 
 /// What one rank did with the others.
@@ -63,34 +63,38 @@ impl RankMessages {
         wait.into_iter().chain(other).max_by_key(|joint| (joint.begin, joint.until))
     }
 
-    /// What can be counted without the others.
-    pub(super) fn counted(calls: &ProcessCalls) -> RankMessages {
-        let is_made = |origin| !matches!(origin, Origin::World | Origin::Own);
-        let sends = || calls.sends.iter().filter(|send| !send.is_cancelled);
-        let receives = || {
-            let all = calls.receives.iter();
-            all.filter(|receive| !receive.is_probe && receive.state == ReceiveState::Complete)
-        };
-        let made = calls.communicators.iter().filter(|communicator| is_made(communicator.origin));
-        RankMessages {
-            rank: calls.rank,
-            counts: MessageCounts {
-                sends: sends().count() as u64,
-                sent_bytes: sends().map(|send| send.bytes).sum(),
-                receives: receives().count() as u64,
-                received_bytes: receives().map(|receive| receive.bytes).sum(),
-                collectives: calls.collectives.len() as u64,
-                communicators: made.count() as u64,
-            },
-            forbidden: calls.forbidden.clone(),
-            in_calls_ns: calls.in_calls_ns,
-            open_requests: calls.open_requests,
-            open_persistent: calls.open_persistent,
-            open_communicators: calls.open_communicators,
-            life: (Ns::MAX, calls.list.last.unwrap_or(Ns::MIN)),
-            thread: calls.list.thread.unwrap_or(0),
-            ..RankMessages::default()
+    /// Adds a send to the numbers.
+    pub(super) fn count_send(&mut self, send: &Send) {
+        if !send.is_cancelled {
+            self.counts.sends += 1;
+            self.counts.sent_bytes = self.counts.sent_bytes.saturating_add(send.bytes);
         }
+    }
+
+    /// Adds a receive.
+    pub(super) fn count_receive(&mut self, receive: &Receive) {
+        if !receive.is_probe && receive.state == ReceiveState::Complete {
+            self.counts.receives += 1;
+            self.counts.received_bytes = self.counts.received_bytes.saturating_add(receive.bytes);
+        }
+    }
+
+    /// Takes over what is known of a rank when all of its events were read: `calls` has its messages that were not counted before.
+    pub(super) fn count(&mut self, calls: &ProcessCalls) {
+        let is_made = |origin| !matches!(origin, Origin::World | Origin::Own);
+        let made = calls.communicators.iter().filter(|communicator| is_made(communicator.origin));
+        calls.sends.iter().for_each(|(_, send)| self.count_send(send));
+        calls.receives.iter().for_each(|(_, receive)| self.count_receive(receive));
+        self.rank = calls.rank;
+        self.counts.collectives = calls.collectives.len() as u64;
+        self.counts.communicators = made.count() as u64;
+        self.forbidden = calls.forbidden.clone();
+        self.in_calls_ns = calls.in_calls_ns;
+        self.open_requests = calls.open_requests;
+        self.open_persistent = calls.open_persistent;
+        self.open_communicators = calls.open_communicators;
+        self.life = (Ns::MAX, calls.list.last.unwrap_or(Ns::MIN));
+        self.thread = calls.list.thread.unwrap_or(0);
     }
 
     /// With the times at which the process started and ended.

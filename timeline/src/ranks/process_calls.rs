@@ -9,6 +9,7 @@ use crate::ranks::call_list::CallList;
 use crate::ranks::communicator::Communicator;
 use crate::ranks::forbidden::Forbidden;
 use crate::ranks::gaps::Gaps;
+use crate::ranks::in_flight::InFlight;
 use crate::ranks::objects::Objects;
 use crate::ranks::open_call::OpenCall;
 use crate::ranks::posting::{Posting, Span};
@@ -20,11 +21,13 @@ pub(super) struct ProcessCalls {
     pub(super) rank: u32,
     pub(super) communicators: Vec<Communicator>,
     /// In the order in which they were posted.
-    pub(super) sends: Vec<Send>,
-    pub(super) receives: Vec<Receive>,
-    pub(super) collectives: Vec<Collective>,
+    pub(super) sends: InFlight<Send>,
+    pub(super) receives: InFlight<Receive>,
+    pub(super) collectives: InFlight<Collective>,
     /// Calls of `MPI_Win_fence`.
-    pub(super) fences: Vec<Fence>,
+    pub(super) fences: InFlight<Fence>,
+    /// When the oldest of the calls began that threads are in.
+    pub(super) open_since: Option<Ns>,
     /// Comparisons with clocks of other hosts.
     pub(super) measured: Vec<ClockMeasured>,
     /// Calls that threads are in at the end.
@@ -48,8 +51,8 @@ pub(super) struct ProcessCalls {
 impl ProcessCalls {
     /// Keeps what is known without other processes: communicators and their handles.
     pub(super) fn forget_messages(&mut self) {
-        (self.sends, self.receives, self.collectives) = (Vec::new(), Vec::new(), Vec::new());
-        self.fences = Vec::new();
+        (self.sends, self.receives) = (InFlight::default(), InFlight::default());
+        (self.collectives, self.fences) = (InFlight::default(), InFlight::default());
         for communicator in &mut self.communicators {
             (communicator.made, communicator.freed) = (None, None);
         }
@@ -84,6 +87,11 @@ pub(super) struct Send {
     /// Whether it is complete only once it is received.
     pub(super) is_synchronous: bool,
     pub(super) is_cancelled: bool,
+    /// Whether it could have been a part of an earlier message.
+    pub(super) is_combinable: bool,
+    /// Nothing more will be known of it before its receive is known.
+    pub(super) is_settled: bool,
+    pub(super) is_matched: bool,
     pub(super) other: Option<Match>,
 }
 
@@ -115,6 +123,9 @@ pub(super) struct Receive {
     pub(super) state: ReceiveState,
     /// It leaves the message where it is (`MPI_Probe`).
     pub(super) is_probe: bool,
+    /// As above.
+    pub(super) is_settled: bool,
+    pub(super) is_matched: bool,
     pub(super) other: Option<Match>,
 }
 
@@ -148,6 +159,9 @@ pub(super) struct Collective {
     pub(super) request: Option<NonZeroU64>,
     /// The call that waits for it.
     pub(super) wait: Option<Span>,
+    /// As above.
+    pub(super) is_settled: bool,
+    pub(super) is_matched: bool,
     /// Its number in the job; `None` until it is matched.
     pub(super) number: Option<NonZeroU64>,
 }
@@ -163,4 +177,5 @@ pub(super) struct Fence {
     pub(super) posted: Posting,
     /// The call, once it has returned.
     pub(super) done: Option<Span>,
+    pub(super) is_matched: bool,
 }

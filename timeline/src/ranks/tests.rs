@@ -1,16 +1,21 @@
 //! Ranks that are made up call by call, with waits of known lengths.
 
+mod gaps;
+mod graph;
+mod windows;
+
+use std::sync::Arc;
+
 use omptrace_trace_format::event::{CallBegin, CallEnd, CallObjects, Event, ObjectDefined, ObjectFreed};
 use omptrace_trace_format::field::{Address, CallClass, CallRole, ObjectKind, Text};
 
+use super::call_list::CallList;
 use super::calls::Calls;
 use super::forbidden::ThreadRules;
 use super::joints::{Joint, WaitKind};
 use super::process_calls::ProcessCalls;
-use super::{
-    IdleWaits, LongestOperation, Matched, MessageCounts, PairMessages, RankMessages, Ranks,
-    UnsuccessfulTests, Wanted, matched,
-};
+use super::windows::{Matched, Matching, Wanted};
+use super::{LongestOperation, MessageCounts, PairMessages, RankMessages, Ranks};
 use crate::model::Ns;
 
 const WORLD: u64 = 0x100;
@@ -18,15 +23,17 @@ const DOUBLE: u64 = 0x200;
 const NONE: i32 = -4;
 const ANY: i32 = -1;
 const PROC_NULL: i32 = -2;
-/// The numbers of processes on a timeline.
-const NUMBERS: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /// The calls of one rank, on one thread unless a test says otherwise.
 struct Rank {
     calls: Calls,
     thread: usize,
     name: &'static str,
+    events: Vec<Recorded>,
 }
+
+/// An event: its thread and time, and the latest time so far.
+type Recorded = (usize, Ns, Ns, Event<'static>);
 
 /// A call's arguments that matter: communicator or other object, peer, tag, number of doubles.
 type Begin = (u64, i32, i32, u64);
@@ -35,7 +42,9 @@ type Status = Option<(i32, i32, u64)>;
 
 impl Rank {
     fn new(rank: u32, size: u32) -> Rank {
-        let mut it = Rank { calls: Calls::new(rank, 2, ThreadRules::default()), thread: 0, name: "" };
+        let list = CallList::new(Some(Arc::default()));
+        let calls = Calls::new(rank, 2, ThreadRules::default(), list);
+        let mut it = Rank { calls, thread: 0, name: "", events: Vec::new() };
         it.begin(0, "MPI_Init", (0, NONE, NONE, 0));
         let members: Vec<u64> = (0..u64::from(size)).collect();
         it.communicator(WORLD, 0, rank, &members);
@@ -51,7 +60,10 @@ impl Rank {
     }
 
     fn event(&mut self, time: Ns, event: impl Into<Event<'static>>) {
-        self.calls.event(self.thread, time, &event.into());
+        let event = event.into();
+        let latest = self.events.last().map_or(time, |(.., latest, _)| time.max(*latest));
+        self.calls.event(self.thread, time, &event);
+        self.events.push((self.thread, time, latest, event));
     }
 
     fn begin(&mut self, time: Ns, name: &'static str, (object, peer, tag, count): Begin) {
@@ -138,9 +150,19 @@ impl Rank {
     }
 }
 
-fn all(ranks: Vec<Rank>) -> Vec<RankMessages> {
-    let size = ranks.len();
-    matched(ranks.into_iter().map(Rank::finalize).collect(), (size, &NUMBERS[..size]), Wanted::Events).results
+fn all(mut ranks: Vec<Rank>) -> Vec<RankMessages> {
+    ranks.iter_mut().for_each(|rank| rank.call((900, 901), "MPI_Finalize", (0, NONE, NONE, 0), 0, None));
+    let events: Vec<Vec<Recorded>> = ranks.iter().map(|rank| rank.events.clone()).collect();
+    let whole = matched(ranks.into_iter().map(|rank| rank.calls.finish()).collect(), Wanted::Events).results;
+    windows::are_the_same(&whole, &events);
+    whole
+}
+
+fn matched(processes: Vec<ProcessCalls>, wanted: Wanted) -> Matched {
+    let size = processes.len();
+    let mut matching = Matching::of(size, (0..size).collect(), wanted);
+    matching.window(processes, None, &mut |_, _| {});
+    matching.finish()
 }
 
 fn two(make: impl Fn(&mut Rank, &mut Rank)) -> Vec<RankMessages> {
@@ -598,7 +620,7 @@ fn a_job_that_hangs_shows_who_waits_for_whom() {
     ranks[2].begin(10, "MPI_Ssend", (WORLD, 0, 9, 1));
     ranks[3].begin(10, "MPI_Barrier", (WORLD, NONE, NONE, 0));
     let all: Vec<ProcessCalls> = ranks.into_iter().map(|rank| rank.calls.finish()).collect();
-    let waiting = matched(all, (4, &NUMBERS[..4]), Wanted::Waits).waiting;
+    let waiting = matched(all, Wanted::Waits).waiting;
     let of = |rank: usize| (waiting[rank].function, &waiting[rank].waits_for[..]);
     assert_eq!(of(0), ("MPI_Recv", &[1][..]));
     assert_eq!(of(1), ("MPI_Wait", &[2][..]));
@@ -615,16 +637,18 @@ fn a_job_that_hangs_shows_who_waits_for_whom() {
 fn messages_that_could_be_parts_of_earlier_ones_are_counted_at_both_ends() {
     let (mut first, mut second) = (Rank::new(0, 2), Rank::new(1, 2));
     for time in [10, 30, 50, 90] {
+        // What is sent after an answer may depend on it.
+        if time == 90 {
+            second.send((70, 72), 0, 8, 1000);
+            first.receive((70, 80), (1, 8), Some((1, 8, 8000)));
+        }
         first.send((time, time + 10), 1, 7, 1);
         second.receive((time, time + 12), (0, 7), Some((0, 7, 8)));
     }
-    // What is sent after an answer may depend on it.
-    second.send((70, 72), 0, 8, 1000);
-    first.receive((70, 80), (1, 8), Some((1, 8, 8000)));
     first.send((110, 120), 1, 9, 1);
     second.receive((110, 122), (0, 9), Some((0, 9, 8)));
     let ranks = vec![first.finalize(), second.finalize()];
-    let Matched { results: all, traffic, .. } = matched(ranks, (2, &NUMBERS[..2]), Wanted::Waits);
+    let Matched { results: all, traffic, .. } = matched(ranks, Wanted::Waits);
     let pair = |from, to, count, bytes| PairMessages { from, to, count, bytes };
     assert_eq!(traffic.pairs, [pair(0, 1, 5, 40), pair(1, 0, 1, 8000)]);
     let site = |rank: usize, name: &str| {
@@ -645,57 +669,8 @@ fn operations_are_summed_up_by_call_site() {
         second.call((time + late, time + 41), "MPI_Barrier", (WORLD, NONE, NONE, 0), 0, None);
     }
     let ranks = vec![first.finalize(), second.finalize()];
-    let traffic = matched(ranks, (2, &NUMBERS[..2]), Wanted::Waits).traffic;
+    let traffic = matched(ranks, Wanted::Waits).traffic;
     let [barrier] = &traffic.collectives[..] else { panic!("{traffic:?}") };
     assert_eq!((barrier.ranks, barrier.count, barrier.ns), (2, 2, 40 + 36 + 40 + 11));
     assert_eq!(barrier.longest, LongestOperation { begin: 10, ns: 41, last_rank: 1 });
-}
-
-/// Rank 0 starts a receive, works for a while, waits, and works again.
-fn idle_waits(work: Ns, work_after: Ns) -> Vec<IdleWaits> {
-    let all = two(|first, second| {
-        first.call((10, 20), "MPI_Irecv", (WORLD, 1, 7, 9), 0xa0, None);
-        first.wait_all((20 + work, 100_020 + work), &[(0xa0, 1, 7, 8)]);
-        let then = 100_020 + work + work_after;
-        first.call((then, then + 5), "MPI_Send", (WORLD, 1, 8, 1), 0, None);
-        second.send((80_020 + work, 80_030 + work), 0, 7, 1);
-        second.receive((then, then + 5), (0, 8), Some((0, 8, 8)));
-    });
-    all[0].idle_waits.clone()
-}
-
-#[test]
-fn work_after_a_wait_could_fill_it_if_there_is_none_before() {
-    let [wait] = idle_waits(100, 50_000)[..] else { panic!("no wait") };
-    assert_eq!((wait.count, wait.waits_ns, wait.fillable_ns), (1, 80_000, 50_000));
-    let [wait] = idle_waits(100, 300_000)[..] else { panic!("no wait") };
-    assert_eq!(wait.fillable_ns, 80_000);
-    assert_eq!(idle_waits(20_000, 50_000), []);
-}
-
-/// Between two calls, rank 0 tests this often in vain. Of each ten tests, one was measured, and took 90 ns.
-fn tests_in_vain(gap: Ns, count: u64) -> UnsuccessfulTests {
-    let all = two(|first, second| {
-        first.call((10, 20), "MPI_Irecv", (WORLD, 1, 7, 9), 0xa0, None);
-        first.begin(20 + gap, "MPI_Test", (0, NONE, NONE, 0));
-        let function = u64::from(first.number().0);
-        first.objects(CallRole::spun, &[count, function, count / 10, count / 10 * 90]);
-        first.objects(CallRole::awaited, &[0xa0]);
-        first.objects(CallRole::completed, &[0xa0, 1, 7, 8]);
-        first.end(30 + gap, 0, None);
-        first.call((30_030 + gap, 30_040 + gap), "MPI_Send", (WORLD, 1, 8, 1), 0, None);
-        second.send((gap, 10 + gap), 0, 7, 1);
-        second.receive((gap, 30_040 + gap), (0, 8), Some((0, 8, 8)));
-    });
-    let [tests] = all[0].tests[..] else { panic!("{:?}", all[0].tests) };
-    assert!(tests.site.is_some(), "a call of the same function ended them");
-    tests
-}
-
-#[test]
-fn tests_take_time_from_the_work_between_them_or_are_a_wait() {
-    let tests = tests_in_vain(100_000, 100);
-    assert_eq!((tests.count, tests.between_work_ns, tests.waiting_ns, tests.fillable_ns), (100, 9_000, 0, 0));
-    let tests = tests_in_vain(100_000, 1000);
-    assert_eq!((tests.between_work_ns, tests.waiting_ns, tests.fillable_ns), (0, 100_000, 30_000));
 }

@@ -1,6 +1,7 @@
 //! How much ranks communicate: messages between pairs of ranks, collective operations by call site, and calls that do
 //! more than is necessary.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use omptrace_symbols::fast_map::FastMap;
@@ -13,9 +14,6 @@ use crate::ranks::gaps::IdleWait;
 use crate::ranks::joints::Joints;
 use crate::ranks::matching::{Job, Operation, Pair};
 use crate::ranks::process_calls::ProcessCalls;
-
-/// Messages of fewer bytes are small: sending one costs about the same whatever its size.
-const MAX_SMALL: u64 = 4 << 10;
 
 impl ProcessCalls {
     /// The waits that begin right after their requests were started, and unsuccessful tests, by call site.
@@ -46,78 +44,48 @@ impl ProcessCalls {
         });
         (waits.into_values().collect(), tests.collect())
     }
+}
 
-    /// When the process got something from others: receives and operations that were complete, in chronological order.
-    fn arrivals(&self) -> Vec<Ns> {
-        let receives = self.receives.iter().filter(|receive| !receive.is_probe);
-        let received = receives.filter_map(|receive| receive.done);
-        let operations = self.collectives.iter().filter_map(|collective| collective.wait);
-        let fences = self.fences.iter().filter_map(|fence| fence.done);
-        let mut all: Vec<Ns> = received.chain(operations).chain(fences).map(|span| span.end).collect();
-        all.sort_unstable();
-        all
-    }
-
-    /// Whether each send could have been a part of an earlier one.
-    fn combinable(&self) -> Vec<bool> {
-        let arrivals = self.arrivals();
-        let mut last: FastMap<(u32, i32), usize> = FastMap::default();
-        let sends = self.sends.iter().map(|send| {
-            if send.bytes > MAX_SMALL || send.is_cancelled {
-                return false;
-            }
-            let before = arrivals.partition_point(|time| *time <= send.posted.begin);
-            last.insert((send.communicator, send.peer), before) == Some(before)
-        });
-        sends.collect()
-    }
+/// The communication of a job, as far as it is matched.
+#[derive(Debug, Default)]
+pub(super) struct TrafficSums {
+    messages: FastMap<(u32, u32), (u64, u64)>,
+    sites: BTreeMap<(usize, u32, usize), CollectiveSite>,
 }
 
 impl Job {
     /// Counts the messages that could have been a part of earlier ones, at the call sites of both ends.
     pub(super) fn count_combinable(&mut self, pairs: &[Pair]) {
-        let combinable: Vec<Vec<bool>> = self.processes.iter().map(ProcessCalls::combinable).collect();
         for pair in pairs {
             let (sender, receiver) = (pair.sender as usize, pair.receiver as usize);
-            if !combinable[sender][pair.send as usize] {
-                continue;
-            }
+            let send = &self.processes[sender].sends[pair.send as usize];
             let receive = &self.processes[receiver].receives[pair.receive as usize];
-            if receive.is_probe {
+            if !send.is_combinable || receive.is_probe {
                 continue;
             }
-            let at_receiver = receive.posted.site;
-            let (at_sender, bytes) = {
-                let send = &self.processes[sender].sends[pair.send as usize];
-                (send.posted.site, send.bytes)
-            };
+            let (at_sender, at_receiver, bytes) = (send.posted.site, receive.posted.site, send.bytes);
             self.processes[sender].sites.add_combinable(at_sender, bytes);
             self.processes[receiver].sites.add_combinable(at_receiver, bytes);
         }
     }
+}
 
-    /// The communication of the job. `numbers`: the number of each process on the timeline.
-    pub(super) fn traffic(&self, pairs: &[Pair], operations: &[Operation], numbers: &[usize]) -> Traffic {
-        let mut messages: FastMap<(u32, u32), (u64, u64)> = FastMap::default();
+impl TrafficSums {
+    /// Adds messages and operations. `numbers`: the number of each process on the timeline.
+    pub(super) fn add(&mut self, job: &Job, pairs: &[Pair], operations: &[Operation], numbers: &[usize]) {
         for pair in pairs {
             let (sender, receiver) =
-                (&self.processes[pair.sender as usize], &self.processes[pair.receiver as usize]);
+                (&job.processes[pair.sender as usize], &job.processes[pair.receiver as usize]);
             if receiver.receives[pair.receive as usize].is_probe {
                 continue;
             }
-            let (count, bytes) = messages.entry((sender.rank, receiver.rank)).or_default();
+            let (count, bytes) = self.messages.entry((sender.rank, receiver.rank)).or_default();
             *count += 1;
             *bytes = bytes.saturating_add(sender.sends[pair.send as usize].bytes);
         }
-        let pairs = messages.into_iter();
-        let pairs = pairs.map(|((from, to), (count, bytes))| PairMessages { from, to, count, bytes });
-        let mut pairs: Vec<PairMessages> = pairs.collect();
-        pairs.sort_unstable_by_key(|pair| (pair.from, pair.to));
-
-        let mut sites: BTreeMap<(usize, u32, usize), CollectiveSite> = BTreeMap::new();
         for operation in operations {
             let part = |(process, place): &(u32, u32)| {
-                let calls = &self.processes[*process as usize];
+                let calls = &job.processes[*process as usize];
                 (calls.rank, &calls.collectives[*place as usize])
             };
             let (Some(first), Some(&(process, _))) =
@@ -127,14 +95,14 @@ impl Job {
             };
             let parts = || operation.parts.iter().map(part);
             let is_over = parts().all(|(_, part)| part.wait.is_some());
-            if !is_over || operation.parts.len() != self.communicators.members(operation.communicator).len() {
+            if !is_over || operation.parts.len() != job.communicators.members(operation.communicator).len() {
                 continue;
             }
             let at = (numbers[process as usize], first.1.posted.site);
             let ranks = operation.parts.len();
             let function = first.1.function;
             let new = CollectiveSite { function, at, ranks, ..CollectiveSite::default() };
-            let sums = sites.entry((at.0, at.1, ranks)).or_insert(new);
+            let sums = self.sites.entry((at.0, at.1, ranks)).or_insert(new);
             sums.count += 1;
             let spans = || parts().filter_map(|(_, part)| part.wait);
             let in_calls = spans().map(|span| span.begin.abs_diff(span.end));
@@ -144,11 +112,20 @@ impl Job {
             let end = spans().map(|span| span.end).max().unwrap_or(begin);
             let last = parts().max_by_key(|(rank, part)| (part.posted.begin, *rank));
             let ns = begin.abs_diff(end);
-            if sums.count == 1 || ns > sums.longest.ns {
+            let key = |ns: u64, begin: Ns| (ns, Reverse(begin));
+            if sums.count == 1 || key(ns, begin) > key(sums.longest.ns, sums.longest.begin) {
                 let last_rank = last.map_or(0, |(rank, _)| rank);
                 sums.longest = LongestOperation { begin, ns, last_rank };
             }
         }
-        Traffic { pairs, collectives: sites.into_values().collect() }
+    }
+
+    /// The sums.
+    pub(super) fn finish(self) -> Traffic {
+        let pairs = self.messages.into_iter();
+        let pairs = pairs.map(|((from, to), (count, bytes))| PairMessages { from, to, count, bytes });
+        let mut pairs: Vec<PairMessages> = pairs.collect();
+        pairs.sort_unstable_by_key(|pair| (pair.from, pair.to));
+        Traffic { pairs, collectives: self.sites.into_values().collect() }
     }
 }

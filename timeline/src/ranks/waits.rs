@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::Ns;
 use crate::ranks::joints::{Joint, WaitKind};
 use crate::ranks::matching::{Job, Operation, Pair};
+use crate::ranks::order::Order;
 use crate::ranks::posting::{Posting, Span, name_of};
 use crate::ranks::process_calls::{Collective, Fence};
 use crate::ranks::shape::Shape;
@@ -13,23 +14,24 @@ use crate::ranks::shape::Shape;
 pub(super) type Waits = Vec<Vec<Joint>>;
 
 impl Job {
-    /// Waits for messages.
-    pub(super) fn wait_for_messages(&self, pairs: &[Pair], waits: &mut Waits) {
-        let unasked = self.unasked(pairs);
+    /// Waits for messages. Whether messages were asked for in the wrong order, `orders` may find out later.
+    pub(super) fn wait_for_messages(&self, pairs: &[Pair], waits: &mut Waits, orders: &mut [Order]) {
         for pair in pairs {
             let (sender, receiver) =
                 (&self.processes[pair.sender as usize], &self.processes[pair.receiver as usize]);
             let (sent, it) = (&sender.sends[pair.send as usize], &receiver.receives[pair.receive as usize]);
-            if let Some(span) = it.wait {
-                let unasked = &unasked[pair.receiver as usize];
-                let kind = match unasked.has_one(span.begin, sent.posted.begin) {
-                    true => WaitKind::WrongOrder,
-                    false => WaitKind::LateSender,
-                };
-                let late = wait(span, sent.posted, sender.rank, kind);
-                waits[pair.receiver as usize].extend(late);
+            let order = &mut orders[pair.receiver as usize];
+            if let Some(span) = it.wait
+                && let Some(late) = wait(span, sent.posted, sender.rank, WaitKind::LateSender)
+            {
+                let waits = &mut waits[pair.receiver as usize];
+                order.wait(waits.len(), (span.begin, sent.posted.begin));
+                waits.push(late);
             }
             let begins = it.posted.begin;
+            if !it.is_probe {
+                order.message(sent.posted.begin, begins);
+            }
             // A message that was copied lets the sender go before.
             if let Some(span) = sent.wait().filter(|span| !it.is_probe && span.end > begins) {
                 let late = wait(span, it.posted, receiver.rank, WaitKind::LateReceiver);
@@ -38,19 +40,32 @@ impl Job {
         }
     }
 
-    /// The messages of each process that are there before they are asked for.
-    fn unasked(&self, pairs: &[Pair]) -> Vec<Unasked> {
-        let mut all = vec![Unasked::default(); self.processes.len()];
-        for pair in pairs {
-            let (sender, receiver) = (pair.sender as usize, pair.receiver as usize);
-            let receive = &self.processes[receiver].receives[pair.receive as usize];
-            let sent = self.processes[sender].sends[pair.send as usize].posted.begin;
-            if !receive.is_probe {
-                all[receiver].latest.push((sent, receive.posted.begin));
+    /// Finds out which waits were in the wrong order, as far as that is known. What is matched was removed. `until`: all events before
+    /// it were read; `None` if all were.
+    pub(super) fn order_waits(&self, until: Option<Ns>, waits: &mut Waits, orders: &mut [Order]) {
+        let Some(until) = until else {
+            orders.iter_mut().zip(waits).for_each(|(order, waits)| order.decide(Ns::MAX, waits));
+            return;
+        };
+        // When the first message was sent that each process has not received.
+        let mut open = vec![until; self.processes.len()];
+        for (process, calls) in self.processes.iter().enumerate() {
+            for (_, send) in calls.sends.iter() {
+                let of = send.communicator;
+                let to = self.communicators.world_rank(process, calls, of, send.peer);
+                let begin = send.posted.begin;
+                match to.and_then(|rank| self.process(rank)) {
+                    Some(to) => open[to as usize] = open[to as usize].min(begin),
+                    None => open.iter_mut().for_each(|open| *open = begin.min(*open)),
+                }
             }
         }
-        all.iter_mut().for_each(Unasked::sort);
-        all
+        for (((order, waits), calls), open) in orders.iter_mut().zip(waits).zip(&self.processes).zip(open) {
+            order.decide(open, waits);
+            let unmatched = calls.receives.iter().filter_map(|(_, receive)| receive.wait);
+            let begins = unmatched.map(|span| span.begin).chain(calls.open_since).chain([until]);
+            order.forget(begins.min().unwrap_or(until));
+        }
     }
 
     /// Waits in one operation, where all members take part in the same.
@@ -125,9 +140,8 @@ impl Job {
     }
 
     /// Waits on which the end of a call depends although they are no wait states: of the root of a reduction for the last of the
-    /// others, and in `MPI_Finalize` for the last rank, if no other one left before.
-    pub(super) fn wait_for_the_last(&self, operations: &[Operation]) -> Waits {
-        let mut waits = vec![Vec::new(); self.processes.len()];
+    /// others.
+    pub(super) fn wait_for_the_last(&self, operations: &[Operation], waits: &mut Waits) {
         for operation in operations {
             let parts = self.parts(operation);
             let Some(first) = parts.first() else { continue };
@@ -143,11 +157,10 @@ impl Job {
                 waits[of_root.process].extend(wait(span, last.call.posted, last.rank, WaitKind::EarlyReduce));
             }
         }
-        self.wait_to_finalize(&mut waits);
-        waits
     }
 
-    fn wait_to_finalize(&self, waits: &mut Waits) {
+    /// The same in `MPI_Finalize`: waits for the last rank, if no other one left before.
+    pub(super) fn wait_to_finalize(&self, waits: &mut Waits) {
         let spans: Option<Vec<Span>> = self.processes.iter().map(|calls| calls.list.finalize).collect();
         let spans = spans.unwrap_or_default();
         let ranked = spans.iter().zip(&self.processes).map(|(span, calls)| (span, calls.rank));
@@ -155,7 +168,7 @@ impl Job {
         if spans.iter().any(|span| span.end <= last.begin) {
             return;
         }
-        let posted = Posting { thread: last.thread, site: last.site, begin: last.begin };
+        let posted = last.posting();
         for (waits, span) in waits.iter_mut().zip(&spans) {
             waits.extend(wait(*span, posted, rank, WaitKind::Barrier));
         }
@@ -168,30 +181,6 @@ impl Job {
             Part { process: *process as usize, rank: calls.rank, call }
         });
         parts.collect()
-    }
-}
-
-/// The messages that a process gets.
-#[derive(Clone, Debug, Default)]
-struct Unasked {
-    /// When each is sent, in this order, and when the last receive is posted of those that were sent until then.
-    latest: Vec<(Ns, Ns)>,
-}
-
-impl Unasked {
-    fn sort(&mut self) {
-        self.latest.sort_unstable();
-        let mut last = Ns::MIN;
-        for (_, asked) in &mut self.latest {
-            last = last.max(*asked);
-            *asked = last;
-        }
-    }
-
-    /// Whether a message is sent before `sent` that is asked for after the call which begins at `begin`.
-    fn has_one(&self, begin: Ns, sent: Ns) -> bool {
-        let before = self.latest.partition_point(|(other, _)| *other < sent);
-        before.checked_sub(1).is_some_and(|last| self.latest[last].1 > begin)
     }
 }
 

@@ -430,6 +430,7 @@ impl fmt::Display for Head<'_> {
         write_tree(answers, f, layout)?;
         let mut lines = efficiency_words(&answers.efficiency);
         lines.extend(answers.waits_note.clone());
+        lines.extend(answers.what_if_note.clone());
         // Causes that are recorded only on request are not reported as missing.
         let not_seen = answers.not_seen.iter();
         let not_seen = not_seen.filter(|of| of.cause != Cause::Preempted);

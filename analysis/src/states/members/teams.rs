@@ -17,6 +17,9 @@ impl<const S: usize> Threads<S> {
                 self.samples.end_serial(Some(region), &mut self.sums);
             }
             self.push_activity(time, Change::Opens { region });
+            if let Some(observer) = &mut self.observer {
+                observer.fork(thread, time);
+            }
         }
         let is_alone = |open: &Open| open.kind == Kind::Alone;
         let is_in_single = self.threads[thread].open.iter().any(is_alone);
@@ -209,6 +212,7 @@ impl<const S: usize> Threads<S> {
                 barrier.until(time, size);
             }
             barrier.arrived += 1;
+            let is_complete = barrier.arrived == size;
             barrier.is_last |= is_last;
             if !ends_region {
                 barrier.place.get_or_insert(region);
@@ -218,6 +222,9 @@ impl<const S: usize> Threads<S> {
             arrivals.add(&of_thread.now, counted, &self.scenarios);
             arrivals.arrived.raise(&of_thread.now.stamp);
             arrivals.last_member = Some(barrier.place_before(last_work, team_region, self.reports.inlined));
+            if let Some(observer) = self.observer.as_mut().filter(|_| is_complete && team.is_outermost) {
+                observer.last_arrives(thread, time, team_region, &team.members);
+            }
         }
         while team.barriers.len() > MAX_OPEN_BARRIERS {
             team.barriers.pop_front();

@@ -29,8 +29,8 @@ pub enum Step {
         rank: usize,
         /// The region's number: regions with one number are one place.
         region: usize,
-        /// How long each thread works.
-        work: [u64; 2],
+        /// How long each thread works before each barrier; the last barrier is that at the region's end.
+        work: Vec<[u64; 2]>,
     },
     /// A message.
     Message {
@@ -161,7 +161,8 @@ impl Program {
                 self.steps.push(Step::Serial { rank, ns: 1 + random.below(60) });
             }
             while random.chance(35) {
-                let work = [random.below(40), random.below(40)];
+                let barriers = 1 + random.below(3);
+                let work = (0..barriers).map(|_| [random.below(40), random.below(40)]).collect();
                 self.steps.push(Step::Region { rank, region: random.below(2) as usize, work });
                 self.steps.push(Step::Serial { rank, ns: random.below(20) });
             }

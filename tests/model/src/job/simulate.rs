@@ -50,10 +50,19 @@ pub struct Region {
     pub region: usize,
     /// When it began.
     pub begin: u64,
-    /// When each thread arrived at the barrier.
-    pub arrivals: [u64; 2],
+    /// When each thread arrived at each barrier. A barrier takes a nanosecond after the last one.
+    pub arrivals: Vec<[u64; 2]>,
     /// When it ended.
     pub end: u64,
+}
+
+impl Region {
+    /// When the work before each barrier began, and when each thread arrived there.
+    pub fn phases(&self) -> impl Iterator<Item = (u64, [u64; 2])> {
+        let ends = self.arrivals.iter().map(|arrivals| arrivals[0].max(arrivals[1]) + 1);
+        let begins = std::iter::once(self.begin).chain(ends);
+        begins.zip(self.arrivals.iter().copied())
+    }
 }
 
 /// A call of MPI.
@@ -145,16 +154,21 @@ impl Rank {
         self.intervals.last_mut().expect("an interval").ns += ns;
     }
 
-    fn region(&mut self, region: usize, work: [u64; 2]) {
+    fn region(&mut self, region: usize, work: &[[u64; 2]]) {
         let interval = self.intervals.last_mut().expect("an interval");
         let begin = self.now + interval.ns;
-        let arrivals = work.map(|work| begin + 1 + work);
-        let last = arrivals[0].max(arrivals[1]);
-        let ns = last + 1 - begin;
-        interval.ns += ns;
-        interval.regions[region] += ns;
-        interval.imbalance += arrivals.iter().map(|arrival| last - arrival).sum::<u64>();
-        self.regions.push(Region { region, begin, arrivals, end: last + 1 });
+        let mut end = begin;
+        let mut all = Vec::new();
+        for work in work {
+            let arrivals = work.map(|work| end + 1 + work);
+            let last = arrivals[0].max(arrivals[1]);
+            interval.imbalance += arrivals.iter().map(|arrival| last - arrival).sum::<u64>();
+            all.push(arrivals);
+            end = last + 1;
+        }
+        interval.ns += end - begin;
+        interval.regions[region] += end - begin;
+        self.regions.push(Region { region, begin, arrivals: all, end });
     }
 }
 
@@ -241,7 +255,7 @@ impl Executor<'_> {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Serial { rank, ns } => self.ranks[*rank].compute(*ns),
-            Step::Region { rank, region, work } => self.ranks[*rank].region(*region, *work),
+            Step::Region { rank, region, work } => self.ranks[*rank].region(*region, work),
             Step::Message { from, send, to, cost } => {
                 let received = self.begin(*to);
                 let sent = self.send(*from, (*to, Some(received)), 1, *send);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::job::program::Program;
 use crate::job::simulate::{Changed, Rank, Run};
-use crate::job::write::{REGIONS, code};
+use crate::job::write::{REGIONS, code, inside};
 
 /// The number of threads of each rank.
 const THREADS: u64 = 2;
@@ -52,7 +52,7 @@ fn region_place(region: usize) -> String {
     format!("parallel @{:#x}", REGIONS[region])
 }
 
-/// What a rank does, by nanosecond.
+/// What a rank does, by nanosecond. In regions, that is what the thread does that arrives last at the next barrier.
 fn doing(number: usize, rank: &Rank) -> Vec<Doing> {
     let serial = Doing { cause: "useful", place: String::new() };
     let mut all = vec![serial.clone(); rank.end as usize];
@@ -60,12 +60,19 @@ fn doing(number: usize, rank: &Rank) -> Vec<Doing> {
         all[from as usize..to as usize].fill(Doing { cause, place: place.to_owned() });
     };
     for region in &rank.regions {
-        let place = region_place(region.region);
-        let barrier = format!("implicit barrier @{:#x}", REGIONS[region.region]);
-        let (own, last) = (region.arrivals[0], region.arrivals[0].max(region.arrivals[1]));
-        fill((region.begin, own), "useful", &place);
-        fill((own, last), "imbalance", &barrier);
-        fill((last, region.end), "join", &barrier);
+        let [own_work, explicit] = inside(region.region);
+        for (number, (from, [first, second])) in region.phases().enumerate() {
+            let is_inner = number + 1 < region.arrivals.len();
+            let (name, at) =
+                if is_inner { ("barrier", explicit) } else { ("implicit barrier", REGIONS[region.region]) };
+            let last = first.max(second);
+            match second >= first {
+                true => fill((from, last), "useful", &format!("sections @{own_work:#x}")),
+                false => fill((from, last), "useful", &region_place(region.region)),
+            }
+            let cause = if is_inner { "barrier" } else { "join" };
+            fill((last, last + 1), cause, &format!("{name} @{at:#x}"));
+        }
     }
     for call in &rank.calls {
         let place = call_place(number, call.function);
@@ -80,12 +87,15 @@ fn doing(number: usize, rank: &Rank) -> Vec<Doing> {
     }
     // Serial code is named after what comes next.
     let mut next = String::new();
-    for it in all.iter_mut().rev() {
+    for (time, it) in all.iter_mut().enumerate().rev() {
         match *it == serial {
             true if next.is_empty() => {}
             true => it.place = format!("serial code before {next}"),
-            // A region is named also by its barrier.
-            false => next = it.place.replace("implicit barrier", "parallel"),
+            false => next.clone_from(&it.place),
+        }
+        // Whatever is on the path in it.
+        if let Some(region) = rank.regions.iter().find(|region| region.begin == time as u64) {
+            next = region_place(region.region);
         }
     }
     all
@@ -152,7 +162,11 @@ impl Run {
             let mut of_rank = 0;
             for (time, doing) in (0..).zip(doing(number, rank)) {
                 let region = rank.regions.iter().find(|region| region.begin <= time && time < region.end);
-                let works = region.map(|region| region.arrivals.map(|arrival| time < arrival));
+                let works = region.map(|region| {
+                    let mut phases = region.phases();
+                    let phase = phases.find(|(_, arrivals)| time <= arrivals[0].max(arrivals[1]));
+                    phase.map_or([false; 2], |(_, arrivals)| arrivals.map(|arrival| time < arrival))
+                });
                 match works {
                     Some(works) => {
                         let working = works.iter().filter(|works| **works).count() as u64;

@@ -8,6 +8,11 @@ use crate::job::simulate::{Of, Rank, Run};
 /// The code addresses of regions.
 pub const REGIONS: [u64; 2] = [0x9000, 0x9100];
 
+/// The code address of the work that only the second thread of a region does, and that of the region's barriers inside.
+pub fn inside(region: usize) -> [u64; 2] {
+    [REGIONS[region] + 0x20, REGIONS[region] + 0x40]
+}
+
 /// Name, number in the table of MPI functions, and class.
 const FUNCTIONS: [(&str, u64, u32); 14] = [
     ("MPI_Init", 250, 14),
@@ -96,15 +101,28 @@ impl Writer<'_> {
         let code = REGIONS[it.region];
         let region = format!("parallel=100 task=1 code={code:#x}");
         self.line(it.begin, 1, &format!("parallel_begin {region} team=2"));
-        for (index, arrival) in it.arrivals.into_iter().enumerate() {
+        let [own_work, explicit] = inside(it.region);
+        for index in 0..2 {
             let (thread, task) = (index as u64 + 1, 101 + index);
             let member = format!("parallel=100 task={task} team=2 index={index}");
-            let barrier = format!("kind=barrier_implicit_parallel parallel=100 task={task} code={code:#x}");
+            let work = format!("kind=sections count=1 parallel=100 task={task} code={own_work:#x}");
             self.line(it.begin, thread, &format!("implicit_task begin {member}"));
-            self.line(arrival, thread, &format!("sync_region begin {barrier}"));
-            self.line(arrival, thread, &format!("sync_region_wait begin {barrier}"));
-            self.line(it.end, thread, &format!("sync_region_wait end {barrier}"));
-            self.line(it.end, thread, &format!("sync_region end {barrier}"));
+            for (number, (from, arrivals)) in it.phases().enumerate() {
+                let (arrival, until) = (arrivals[index], arrivals[0].max(arrivals[1]) + 1);
+                let (kind, code) = match number + 1 == it.arrivals.len() {
+                    true => ("barrier_implicit_parallel", code),
+                    false => ("barrier_explicit", explicit),
+                };
+                let barrier = format!("kind={kind} parallel=100 task={task} code={code:#x}");
+                if index == 1 {
+                    self.line(from, thread, &format!("work begin {work}"));
+                    self.line(arrival, thread, &format!("work end {work}"));
+                }
+                self.line(arrival, thread, &format!("sync_region begin {barrier}"));
+                self.line(arrival, thread, &format!("sync_region_wait begin {barrier}"));
+                self.line(until, thread, &format!("sync_region_wait end {barrier}"));
+                self.line(until, thread, &format!("sync_region end {barrier}"));
+            }
             self.line(it.end, thread, &format!("implicit_task end {member}"));
         }
         self.line(it.end, 1, &format!("parallel_end {region}"));

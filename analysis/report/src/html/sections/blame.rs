@@ -54,12 +54,11 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
         *out += "</section>";
     }
     if !answers.what_if.is_empty() {
-        section(
-            out,
-            "what-if",
-            "What if",
-            "The wall time that each change to the program would save, as predicted by a replay of the recorded dependences.",
+        let note = answers.what_if_note.as_ref().map_or_else(String::new, |note| format!(" Note: {note}."));
+        let lead = format!(
+            "The wall time that each change to the program would save, as predicted by a replay of the recorded dependences.{note}"
         );
+        section(out, "what-if", "What if", &lead);
         let rows = answers.what_if.iter().map(|row| {
             vec![
                 Cell::Name(row.change.clone()),
