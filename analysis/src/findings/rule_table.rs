@@ -181,7 +181,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_messages",
         title: "Many small messages",
-        when: "all ranks of an MPI job have traces, and each rank, or at least the one with the shortest waiting time, sends or receives 100 or more messages of up to 4 KiB that could have been combined, because the sender received no message between them",
+        when: "all ranks of an MPI job have traces, and even the rank with the shortest waiting time sends or receives 100 or more messages of up to 4 KiB. These messages could have been combined, because the sender received no message between them",
     },
     Rule {
         id: "unsuccessful_tests",

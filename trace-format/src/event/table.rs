@@ -362,8 +362,8 @@ events! {
         /// of CPU time. `state` and `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the
         /// flags of the innermost task (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task.
         /// `exit_frame` and `enter_frame` give the positions of that task's two frames in the stack. Each position is
-        /// the number of stack frames that are further inside; -1 stands for a null pointer, and -2 for an address that
-        /// is in none of the stack's frames.
+        /// the frame's index in the stack, counted from 0 for the innermost frame; -1 means that the pointer is null,
+        /// and -2 that the address is not in any frame of the stack.
         Sample<'a> = 276 "omptrace_sample" {
             weight_ns: u64, state: ompt_state_t, wait_id: Address, task_flags: ompt_task_flag_t, exit_frame: i32,
             enter_frame: i32, end: StackEnd, stack: Stack<'a>,
@@ -388,9 +388,9 @@ events! {
         }
         /// The objects of the call that the thread is executing. With the role `awaited` or `started`, `numbers`
         /// contains the handles of requests. With `completed`, `numbers` contains four numbers for each completed
-        /// request: the handle, the peer, the tag and the number of bytes. With `spun`, `numbers` contains the number
-        /// of test calls before this call that found no completed request, and the function of the last of these test
-        /// calls. Two more numbers, which older traces lack, are the number of test calls whose duration was measured,
+        /// request: the handle, the peer, the tag and the number of bytes. With `spun`, `numbers` describes the
+        /// test calls before this call in which no request was complete: how many there were, and the number of the
+        /// function that the last one called. Two more numbers, which older traces lack, are the number of test calls whose duration was measured,
         /// and the sum of these durations in nanoseconds. With `received`, which belongs to calls that both send and
         /// receive a message, `numbers` describes the received message: its source, tag, number of elements and
         /// datatype. With `replaced`, `numbers` contains the old and the new handle of each persistent request whose
