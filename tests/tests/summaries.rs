@@ -221,7 +221,7 @@ fn an_estimate_is_marked_and_not_compared() {
     assert!(estimated["based_on"]["windows"].is_null());
     assert_eq!(estimated["findings"], serde_json::json!([]));
     let words = stats(&["--estimate"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("The rest of the run may differ"), "{words}");
+    assert!(words.contains("the rest of the run may differ"), "{words}");
     let json = traces.path().join("estimated.json");
     fs::write(&json, text).expect("our folder");
     let compared = omptrace([Path::new("diff"), &json, &json]);

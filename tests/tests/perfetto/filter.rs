@@ -168,7 +168,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
         assert!(parts.len() > 2, "{} parts", parts.len());
         let (mut shown, mut ends) = (0, 0);
         for part in &parts {
-            let notes = "select cast(substr(name, instr(name, '(') + 1) as int) n from slice \
+            let notes = "select cast(substr(name, instr(name, ':') + 1) as int) n from slice \
                          where name glob 'arrows from or to other files of the series were left out: *'";
             let rows = query(part, &[ARROWS, notes]);
             shown += number(&rows[0], "n");

@@ -162,7 +162,7 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
     fs::create_dir(&notes).expect("a folder");
     for (output, script, reason) in [
         ("/proc/x.omptrace", &*ends, "the tracer could not start: cannot create /proc/x.omptrace"),
-        ("a.omptrace", &removes.replace("$1", "a"), "a.omptrace was moved or removed"),
+        ("a.omptrace", &removes.replace("$1", "a"), "a.omptrace is no longer where the tracer created it"),
         ("b.omptrace", &clears, "b.omptrace belongs to this run"),
         ("c.omptrace", &clears_and_moves, "the program removed the directory"),
     ] {

@@ -348,7 +348,10 @@ failed: duration>3%: +15.8 %
         let likely = text(&before[..2], &runs(52, 215)[..2], &Options::default());
         assert!(likely.contains("no difference is certain with so few runs"), "{likely}");
         assert!(likely.contains("\nduration  "), "{likely}");
-        assert!(likely.contains("\n  likely, but not certain yet: record more runs\nparallel efficiency  "), "{likely}");
+        assert!(
+            likely.contains("\n  likely, but not certain yet: record more runs\nparallel efficiency  "),
+            "{likely}"
+        );
         let same = text(&before, &before, &Options::default());
         assert!(same.contains("\nduration             1.90 s  1.90 s       +0.0 %"), "{same}");
         let single = text(&before[..1], &after[..1], &Options::default());

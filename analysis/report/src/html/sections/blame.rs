@@ -90,11 +90,16 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             );
         }
         if let ([], Some(unknown)) = (&answers.other_threads[..], answers.not_predicted.first()) {
+            // A reason that concerns the whole run has no place.
+            let at = match &*place(&unknown.place) {
+                "" => String::new(),
+                name => format!(" ({name})"),
+            };
             let _ = write!(
                 out,
-                "<p class=note>The wall time on other numbers of threads is not predicted. {}: {}.</p>",
-                Text(&place(&unknown.place)),
-                Text(&unknown.reason)
+                "<p class=note>The wall time on other numbers of threads is not predicted: {}{}.</p>",
+                Text(&unknown.reason),
+                Text(&at)
             );
         }
         *out += "</section>";
