@@ -23,7 +23,7 @@ pub(super) struct ThreadState {
     pub(super) lacks_ids: bool,
     pub(super) open: Vec<Open>,
     pub(super) just_left: JustLeft,
-    pub(super) next: Next,
+    pub(super) next: Upcoming<Next>,
     /// Chunks and iterations of the loop whose end comes next.
     pub(super) chunks: Option<(u64, u64)>,
 }
@@ -31,8 +31,6 @@ pub(super) struct ThreadState {
 /// Facts about the region whose start comes next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Next {
-    /// Something is known.
-    is_set: bool,
     /// The region is this explicit task.
     pub(super) task: Option<TaskId>,
     /// The region is an explicit task without an id.
@@ -45,23 +43,6 @@ pub(super) struct Next {
     pub(super) schedule: Option<ompt::ompt_work_t>,
     /// The region is this critical or atomic region.
     pub(super) held: Option<LockId>,
-}
-
-impl Next {
-    /// The same, to be changed.
-    pub(super) fn set(&mut self) -> &mut Next {
-        self.is_set = true;
-        self
-    }
-
-    /// Takes the facts, of which there are mostly none.
-    #[inline]
-    pub(super) fn take(&mut self) -> Next {
-        match self.is_set {
-            true => std::mem::take(self),
-            false => Next::default(),
-        }
-    }
 }
 
 /// An open region.

@@ -31,6 +31,7 @@ use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
 use crate::model::stats::{ConstructStats, DeviceStats, Ended, Seen, ThreadStats, Times, unknown};
 use crate::model::sum::add;
+use crate::model::upcoming::Upcoming;
 use crate::passes::gaps::Gaps;
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Collects;
@@ -44,7 +45,7 @@ use omptrace_timeline::model::{
 
 use open_state::{Collected, Team, Traced};
 
-use location_state::{LocationState, Next, Open, ThreadState};
+use location_state::{LocationState, Open, ThreadState};
 
 /// Adds up the timeline of one process.
 pub(crate) struct Collector {
@@ -251,7 +252,7 @@ impl Collector {
                     lacks_ids: false,
                     open: Vec::new(),
                     just_left: JustLeft::default(),
-                    next: Next::default(),
+                    next: Upcoming::default(),
                     chunks: None,
                 }))
             }

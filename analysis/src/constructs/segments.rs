@@ -26,7 +26,7 @@ impl Collector {
                 thread.tasks = 0;
                 thread.lacks_ids = false;
                 thread.just_left = JustLeft::default();
-                thread.next = Next::default();
+                thread.next = Upcoming::default();
                 thread.chunks = None;
                 for open in &mut thread.open {
                     match thread.role {

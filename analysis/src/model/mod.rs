@@ -9,6 +9,7 @@
 //! rank_traffic    messages and collective operations of MPI ranks, as in JSON
 //! region_names    a timeline's regions; function_number: its functions
 //! state_sums      sums of a process over thread states
+//! upcoming        facts that are reported before the event that they are about
 //! worst_instances the instances with the largest losses
 //! sum, sum_macro  saturating sums; structures of sums, declared row by row
 //! histogram       distribution of durations
@@ -43,5 +44,6 @@ pub(crate) mod stats;
 pub mod sum;
 pub(crate) mod sum_macro;
 pub(crate) mod task_levels;
+pub(crate) mod upcoming;
 pub(crate) mod within;
 pub(crate) mod worst_instances;

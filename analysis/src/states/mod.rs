@@ -34,6 +34,7 @@ use crate::model::function_number::ByFunction;
 use crate::model::place_id::PlaceId;
 use crate::model::state_sums::{Block, Sums};
 use crate::model::sum::Sum as _;
+use crate::model::upcoming::Upcoming;
 use crate::model::within::Within;
 use crate::model::worst_instances::Instance;
 use crate::passes::gaps::Gaps;
@@ -48,7 +49,7 @@ use samples::Samples;
 use shared_state::{Arrivals, Lock, LockSlot, LockTable, Parent, Task, Team};
 use task_graph_recorder::Graphs;
 
-use thread_state::{Burst, ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
+use thread_state::{Burst, ChainEnd, GroupId, Membership, Open, State, ThreadState, longer_work};
 
 /// Maximum number of open barriers of a team. More occur only in contradictory traces, in which members skip barriers.
 const MAX_OPEN_BARRIERS: usize = 64;
@@ -212,7 +213,7 @@ impl<const S: usize> Threads<S> {
             burst: None,
             state: State::Rests,
             open: Vec::new(),
-            next: Next::default(),
+            next: Upcoming::default(),
             memberships: Vec::new(),
             shown: 0,
             is_busy: false,

@@ -44,29 +44,10 @@ pub(super) struct Open {
 /// Facts about the region whose start comes next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Next {
-    /// Something is known.
-    is_set: bool,
     pub(super) forked: Option<TeamId>,
     pub(super) requested: u32,
     pub(super) joined: Option<(TeamId, u32)>,
     pub(super) task: Option<TaskId>,
-}
-
-impl Next {
-    /// The same, to be changed.
-    pub(super) fn set(&mut self) -> &mut Next {
-        self.is_set = true;
-        self
-    }
-
-    /// Takes the facts, of which there are mostly none.
-    #[inline]
-    pub(super) fn take(&mut self) -> Next {
-        match self.is_set {
-            true => std::mem::take(self),
-            false => Next::default(),
-        }
-    }
 }
 
 /// A thread's membership in a team.
@@ -121,7 +102,7 @@ pub(super) struct ThreadState<const S: usize> {
     pub(super) burst: Option<Burst>,
     pub(super) state: State,
     pub(super) open: Vec<Open>,
-    pub(super) next: Next,
+    pub(super) next: Upcoming<Next>,
     pub(super) memberships: Vec<Membership<S>>,
     /// Number of open regions that make this thread count as active.
     pub(super) shown: usize,
